@@ -1,0 +1,3 @@
+//! Declarative benchmarks of PostgreSQL replication.
+pub mod measure;
+pub mod text;

@@ -1,0 +1,150 @@
+//! What the load's clients saw.
+
+use crate::measure::evidence::{Evidence, ScriptEvidence};
+use crate::measure::histogram::Histogram;
+use crate::measure::metric::{Absent, Better, Dim, Labels, Metric, Probe, Reading, Unit};
+
+macro_rules! load_metric {
+    ($name:literal, $unit:ident, $better:ident, $about:literal, $read:expr) => {
+        Metric {
+            name: $name,
+            unit: Unit::$unit,
+            better: Better::$better,
+            dims: &[Dim::Script],
+            needs: &[Probe::Load],
+            about: $about,
+            ratio_floor: 0.0,
+            read: $read,
+        }
+    };
+}
+
+pub(super) static METRICS: &[Metric] = &[
+    load_metric!("transactions", Count, Neither, "committed transactions of all clients together", |e, l| {
+        committed(e, l)
+    }),
+    load_metric!("failed", Count, Lower, "transactions that failed, for any reason", |e, l| {
+        Ok(scripts(e, l)?.iter().map(|s| s.failed_total()).sum::<u64>() as f64)
+    }),
+    load_metric!(
+        "tps",
+        PerSecond,
+        Higher,
+        "committed transactions over the window's seconds, connecting not counted",
+        |e, l| { Ok(committed(e, l)? / e.seconds) }
+    ),
+    load_metric!("latency_mean", Milliseconds, Lower, "mean latency of the committed transactions", |e, l| {
+        latency(e, l)?.mean_ns().map(|ns| ns / 1e6).ok_or(Absent::NothingCommitted)
+    }),
+    load_metric!(
+        "latency_p50",
+        Milliseconds,
+        Lower,
+        "median latency of the committed transactions",
+        |e, l| percentile(e, l, 50.0)
+    ),
+    load_metric!("latency_p95", Milliseconds, Lower, "95th percentile of the latency", |e, l| percentile(e, l, 95.0)),
+    load_metric!("latency_p99", Milliseconds, Lower, "99th percentile of the latency", |e, l| percentile(e, l, 99.0)),
+    load_metric!("latency_max", Milliseconds, Lower, "longest latency", |e, l| {
+        latency(e, l)?.max_ns().map(|ns| ns as f64 / 1e6).ok_or(Absent::NothingCommitted)
+    }),
+    Metric {
+        name: "driver_cpu",
+        unit: Unit::Seconds,
+        better: Better::Lower,
+        dims: &[],
+        needs: &[Probe::Load],
+        about: "CPU of the load driver; in no other figure",
+        ratio_floor: 0.1,
+        read: |e, _| {
+            let each: Option<Vec<u64>> = e.loads.values().map(|load| load.driver_cpu_ns).collect();
+            match each {
+                Some(each) if !each.is_empty() => Ok(each.iter().sum::<u64>() as f64 / 1e9),
+                _ => Err(Absent::NotObserved(Probe::Load)),
+            }
+        },
+    },
+];
+
+fn scripts<'e>(evidence: &'e Evidence, labels: &Labels) -> Result<Vec<&'e ScriptEvidence>, Absent> {
+    if evidence.loads.is_empty() {
+        return Err(Absent::NotObserved(Probe::Load));
+    }
+    let wanted = labels.value(Dim::Script);
+    let found: Vec<&ScriptEvidence> = evidence
+        .loads
+        .values()
+        .flat_map(|load| &load.scripts)
+        .filter(|(name, _)| wanted.is_none_or(|wanted| wanted == name.as_str()))
+        .map(|(_, script)| script)
+        .collect();
+    match wanted {
+        Some(name) if found.is_empty() => Err(Absent::NoSuch(Dim::Script, name.to_owned())),
+        _ => Ok(found),
+    }
+}
+
+fn committed(evidence: &Evidence, labels: &Labels) -> Reading {
+    Ok(scripts(evidence, labels)?.iter().map(|script| script.committed).sum::<u64>() as f64)
+}
+
+fn latency(evidence: &Evidence, labels: &Labels) -> Result<Histogram, Absent> {
+    let mut pooled = Histogram::default();
+    for script in scripts(evidence, labels)? {
+        pooled.merge(&script.latency);
+    }
+    Ok(pooled)
+}
+
+fn percentile(evidence: &Evidence, labels: &Labels, percent: f64) -> Reading {
+    latency(evidence, labels)?.percentile_ns(percent).map(|ns| ns as f64 / 1e6).ok_or(Absent::NothingCommitted)
+}
+
+#[cfg(test)]
+mod tests {
+    use indexmap::IndexMap;
+
+    use super::*;
+    use crate::measure::{LoadEvidence, find};
+
+    fn evidence() -> Evidence {
+        let script = |committed, ns| ScriptEvidence {
+            committed,
+            failed: IndexMap::from([("40001".to_owned(), 2)]),
+            latency: Histogram::from_buckets(vec![(ns, committed)]),
+        };
+        let load = LoadEvidence {
+            node: "p".into(),
+            clients: 2,
+            driver_cpu_ns: Some(500_000_000),
+            scripts: IndexMap::from([
+                ("read".to_owned(), script(300, 1_000_000)),
+                ("write".to_owned(), script(100, 5_000_000)),
+            ]),
+        };
+        Evidence { seconds: 2.0, loads: IndexMap::from([("w".to_owned(), load)]), ..Evidence::default() }
+    }
+
+    #[test]
+    fn labels_select_and_without_them_scripts_pool() {
+        let write = Labels(vec![(Dim::Script, "write".into())]);
+        for (name, all, one) in [
+            ("transactions", 400.0, 100.0),
+            ("failed", 4.0, 2.0),
+            ("tps", 200.0, 50.0),
+            ("latency_mean", 2.0, 5.0),
+            ("latency_p50", 1.0, 5.0),
+            ("latency_p95", 5.0, 5.0),
+            ("latency_p99", 5.0, 5.0),
+            ("latency_max", 5.0, 5.0),
+        ] {
+            let metric = find(name).expect("in the catalogue");
+            assert_eq!((metric.read)(&evidence(), &Labels::default()), Ok(all), "{name}");
+            assert_eq!((metric.read)(&evidence(), &write), Ok(one), "{name}");
+        }
+        let driver = find("driver_cpu").expect("in the catalogue");
+        assert_eq!((driver.read)(&evidence(), &Labels::default()), Ok(0.5));
+        let none = Labels(vec![(Dim::Script, "x".into())]);
+        assert_eq!(committed(&evidence(), &none), Err(Absent::NoSuch(Dim::Script, "x".into())));
+    }
+}

@@ -1,0 +1,231 @@
+//! What one phase of one turn observed. Only grows: a new field is optional, so that old records still read.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::histogram::Histogram;
+use crate::text::Lsn;
+
+/// Observed in one phase; consecutive phases are joined into windows by [`Evidence::join`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Wall time of the phase by the runner's monotonic clock, in seconds.
+    pub seconds: f64,
+    /// True for a phase that waited for the marker although the scenario has no downstream: its length is what
+    /// the marker's commit took, which is counted in a window that holds it and means nothing alone.
+    #[serde(default)]
+    pub no_downstream: bool,
+    /// By node name.
+    #[serde(default)]
+    pub nodes: IndexMap<String, NodeEvidence>,
+    /// By workload name.
+    #[serde(default)]
+    pub loads: IndexMap<String, LoadEvidence>,
+    /// The marker, in a phase that waited for it.
+    #[serde(default)]
+    pub marker: Option<MarkerEvidence>,
+    /// Seconds from ENABLE to the active slot, by subscription enabled in this phase.
+    #[serde(default)]
+    pub startup_seconds: IndexMap<String, f64>,
+    /// Seconds waited before the clock for the launcher of 14 and 15, which starts no worker within
+    /// `wal_retrieve_retry_interval` of the last start.
+    #[serde(default)]
+    pub launcher_wait_seconds: Option<f64>,
+    /// The whole machine.
+    #[serde(default)]
+    pub host: Option<HostEvidence>,
+}
+
+/// One node in one phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeEvidence {
+    /// CPU nanoseconds of the server's processes, by role; `exited` holds those that ended in the phase.
+    #[serde(default)]
+    pub cpu_ns: IndexMap<String, u64>,
+    /// CPU nanoseconds of the backends that serve the runner's own control sessions; in no sum.
+    #[serde(default)]
+    pub runner_sessions_ns: u64,
+    /// Insert position of the WAL when the phase began.
+    #[serde(default)]
+    pub lsn_start: Option<Lsn>,
+    /// Insert position of the WAL when the phase had ended.
+    #[serde(default)]
+    pub lsn_end: Option<Lsn>,
+    /// `pg_stat_wal.wal_bytes` when the phase began.
+    #[serde(default)]
+    pub wal_bytes_start: Option<u64>,
+    /// `pg_stat_wal.wal_bytes` after the last phase, once the load's sessions and the apply workers had exited
+    /// and so flushed their statistics. Only in the last phase.
+    #[serde(default)]
+    pub wal_bytes_settled: Option<u64>,
+}
+
+/// One workload in one phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadEvidence {
+    /// Node under load.
+    pub node: String,
+    /// Client connections.
+    pub clients: u32,
+    /// CPU nanoseconds of the driver's threads.
+    #[serde(default)]
+    pub driver_cpu_ns: Option<u64>,
+    /// By script name.
+    #[serde(default)]
+    pub scripts: IndexMap<String, ScriptEvidence>,
+}
+
+/// One script of a workload in one phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScriptEvidence {
+    /// Transactions that committed.
+    pub committed: u64,
+    /// Transactions that failed, by SQLSTATE.
+    #[serde(default)]
+    pub failed: IndexMap<String, u64>,
+    /// Latency of the committed transactions, in nanoseconds.
+    #[serde(default)]
+    pub latency: Histogram,
+}
+
+/// The marker of one phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MarkerEvidence {
+    /// What the marker's commit on the source took, in seconds.
+    pub commit_seconds: f64,
+    /// Seconds from the phase's clock to the row being visible, by downstream node.
+    #[serde(default)]
+    pub visible_seconds: IndexMap<String, f64>,
+}
+
+/// The machine in one phase: seconds of all cores together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostEvidence {
+    /// Core seconds that were there (cores times wall time).
+    pub capacity_seconds: f64,
+    /// Core seconds in use by anything.
+    pub busy_seconds: f64,
+    /// Core seconds taken by the hypervisor for others.
+    #[serde(default)]
+    pub steal_seconds: f64,
+}
+
+impl Evidence {
+    /// The evidence of a window over consecutive phases: durations, counts and histograms add up, positions
+    /// span from the first phase's start to the last one's end.
+    #[must_use]
+    pub fn join<'a>(phases: impl IntoIterator<Item = &'a Evidence>) -> Evidence {
+        let mut phases = phases.into_iter();
+        let mut whole = phases.next().cloned().unwrap_or_default();
+        for next in phases {
+            whole.extend(next);
+        }
+        whole
+    }
+
+    fn extend(&mut self, next: &Evidence) {
+        self.seconds += next.seconds;
+        self.no_downstream = false;
+        for (name, node) in &next.nodes {
+            self.nodes.entry(name.clone()).or_default().extend(node);
+        }
+        for (name, load) in &next.loads {
+            let whole = self.loads.entry(name.clone()).or_default();
+            whole.node.clone_from(&load.node);
+            whole.clients = whole.clients.max(load.clients);
+            whole.driver_cpu_ns = add(whole.driver_cpu_ns, load.driver_cpu_ns);
+            for (script, more) in &load.scripts {
+                whole.scripts.entry(script.clone()).or_default().extend(more);
+            }
+        }
+        if let Some(marker) = &next.marker {
+            self.marker = Some(marker.clone());
+        }
+        for (subscription, seconds) in &next.startup_seconds {
+            *self.startup_seconds.entry(subscription.clone()).or_default() += seconds;
+        }
+        self.launcher_wait_seconds = match (self.launcher_wait_seconds, next.launcher_wait_seconds) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
+        };
+        self.host = match (self.host, next.host) {
+            (Some(a), Some(b)) => Some(HostEvidence {
+                capacity_seconds: a.capacity_seconds + b.capacity_seconds,
+                busy_seconds: a.busy_seconds + b.busy_seconds,
+                steal_seconds: a.steal_seconds + b.steal_seconds,
+            }),
+            _ => None,
+        };
+    }
+}
+
+impl NodeEvidence {
+    fn extend(&mut self, next: &NodeEvidence) {
+        for (role, ns) in &next.cpu_ns {
+            *self.cpu_ns.entry(role.clone()).or_default() += ns;
+        }
+        self.runner_sessions_ns += next.runner_sessions_ns;
+        self.lsn_start = self.lsn_start.or(next.lsn_start);
+        self.lsn_end = next.lsn_end;
+        self.wal_bytes_start = self.wal_bytes_start.or(next.wal_bytes_start);
+        self.wal_bytes_settled = next.wal_bytes_settled;
+    }
+}
+
+impl ScriptEvidence {
+    fn extend(&mut self, next: &ScriptEvidence) {
+        self.committed += next.committed;
+        for (state, count) in &next.failed {
+            *self.failed.entry(state.clone()).or_default() += count;
+        }
+        self.latency.merge(&next.latency);
+    }
+
+    /// Transactions that failed for any reason.
+    pub fn failed_total(&self) -> u64 {
+        self.failed.values().sum()
+    }
+}
+
+fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (None, None) => None,
+        (a, b) => Some(a.unwrap_or(0) + b.unwrap_or(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_spans_positions_and_adds_the_rest() {
+        let phase = |seconds: f64, from: u64, to: u64, ns: u64| Evidence {
+            seconds,
+            no_downstream: true,
+            nodes: IndexMap::from([(
+                "p".to_owned(),
+                NodeEvidence {
+                    cpu_ns: IndexMap::from([("walsender".to_owned(), ns)]),
+                    lsn_start: Some(Lsn(from)),
+                    lsn_end: Some(Lsn(to)),
+                    ..NodeEvidence::default()
+                },
+            )]),
+            ..Evidence::default()
+        };
+        let whole = Evidence::join([&phase(1.0, 10, 20, 5), &phase(2.0, 20, 50, 7)]);
+        assert_eq!(whole.seconds, 3.0);
+        assert!(!whole.no_downstream);
+        let node = &whole.nodes["p"];
+        assert_eq!((node.lsn_start, node.lsn_end), (Some(Lsn(10)), Some(Lsn(50))));
+        assert_eq!(node.cpu_ns["walsender"], 12);
+    }
+
+    #[test]
+    fn a_record_of_an_older_version_still_reads() {
+        let old = r#"{ "seconds": 2.5, "nodes": { "p": { "cpu_ns": { "walsender": 7 } } } }"#;
+        let evidence: Evidence = serde_json::from_str(old).expect("missing fields are optional");
+        assert_eq!(evidence.nodes["p"].lsn_start, None);
+    }
+}

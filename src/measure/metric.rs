@@ -1,0 +1,192 @@
+//! What a metric is: name, unit, direction, labels, the probes that must have looked, and how it reads.
+
+use std::fmt;
+
+use super::evidence::Evidence;
+
+/// A label of a metric; left out, it sums or pools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dim {
+    /// A node of the spec.
+    Node,
+    /// Kind of server process.
+    Role,
+    /// A script of a workload.
+    Script,
+    /// A subscription of the spec.
+    Subscription,
+}
+
+impl Dim {
+    /// Every label.
+    pub const ALL: &'static [Dim] = &[Dim::Node, Dim::Role, Dim::Script, Dim::Subscription];
+
+    /// The label as written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Dim::Node => "node",
+            Dim::Role => "role",
+            Dim::Script => "script",
+            Dim::Subscription => "subscription",
+        }
+    }
+}
+
+/// What must look for a metric to have evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Probe {
+    /// The phase's clock; always there.
+    Clock,
+    /// The load driver.
+    Load,
+    /// CPU time of the server's processes.
+    Cpu,
+    /// WAL positions.
+    WalPosition,
+    /// `pg_stat_wal`, settled after the last phase.
+    WalStatistics,
+    /// The marker's way.
+    Marker,
+    /// From ENABLE to the active slot.
+    Startup,
+    /// The machine as a whole.
+    Host,
+}
+
+impl fmt::Display for Probe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Probe::Clock => "the clock",
+            Probe::Load => "a load",
+            Probe::Cpu => "CPU times",
+            Probe::WalPosition => "WAL positions",
+            Probe::WalStatistics => "settled WAL statistics",
+            Probe::Marker => "the marker",
+            Probe::Startup => "the start of an apply worker",
+            Probe::Host => "the host",
+        })
+    }
+}
+
+/// The unit a metric is given, bounded and published in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds (durations and CPU).
+    Seconds,
+    /// Milliseconds (latencies).
+    Milliseconds,
+    /// Bytes.
+    Bytes,
+    /// A count.
+    Count,
+    /// Events a second.
+    PerSecond,
+    /// A part of one.
+    Fraction,
+}
+
+impl Unit {
+    /// As printed by `runner metrics`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Unit::Seconds => "s",
+            Unit::Milliseconds => "ms",
+            Unit::Bytes => "bytes",
+            Unit::Count => "count",
+            Unit::PerSecond => "1/s",
+            Unit::Fraction => "fraction",
+        }
+    }
+}
+
+/// Which way is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Less is better.
+    Lower,
+    /// More is better.
+    Higher,
+    /// Neither.
+    Neither,
+}
+
+impl Better {
+    /// As printed by `runner metrics`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Better::Lower => "lower",
+            Better::Higher => "higher",
+            Better::Neither => "–",
+        }
+    }
+}
+
+/// Why a metric has no value: a reason a reader can act on, never a bare null.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// The probe did not look, or the record is older than it.
+    NotObserved(Probe),
+    /// Nothing of that label was there in this run.
+    NoSuch(Dim, String),
+    /// A drain without anything downstream.
+    NoDownstream,
+    /// No transaction committed.
+    NothingCommitted,
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Absent::NotObserved(probe) => write!(f, "{probe} not observed in this window"),
+            Absent::NoSuch(dim, value) => write!(f, "no {} `{value}` in this scenario", dim.as_str()),
+            Absent::NoDownstream => f.write_str("nothing downstream, so nothing to wait for"),
+            Absent::NothingCommitted => f.write_str("no transaction committed"),
+        }
+    }
+}
+
+/// A value in the metric's unit, or why there is none.
+pub type Reading = Result<f64, Absent>;
+
+/// Labels given in a reference, in its order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Labels(pub Vec<(Dim, String)>);
+
+impl Labels {
+    /// The value of a label, if it was given.
+    pub fn value(&self, dim: Dim) -> Option<&str> {
+        self.0.iter().find(|(other, _)| *other == dim).map(|(_, value)| value.as_str())
+    }
+}
+
+/// An entry of the catalogue.
+pub struct Metric {
+    /// Name after `WINDOW.`.
+    pub name: &'static str,
+    /// Unit of its values.
+    pub unit: Unit,
+    /// Which way is good.
+    pub better: Better,
+    /// Labels it takes.
+    pub dims: &'static [Dim],
+    /// Probes that must look.
+    pub needs: &'static [Probe],
+    /// Meaning, one line.
+    pub about: &'static str,
+    /// Both sides of a ratio must reach this, else the ratio is noise of the instrument; 0 for no floor.
+    pub ratio_floor: f64,
+    /// From evidence to a value.
+    pub read: fn(&Evidence, &Labels) -> Reading,
+}
+
+impl fmt::Debug for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Metric({})", self.name)
+    }
+}
+
+impl PartialEq for Metric {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}

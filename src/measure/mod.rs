@@ -1,0 +1,17 @@
+//! What is observed ([`Evidence`], stored) and what is concluded from it (the [`catalogue`], code).
+//!
+//! A leaf, pure: `spec` looks metric names up here, `plan` asks which probes they need, `report` computes.
+//! Runs store evidence, never metric values, so an old folder renders with a newer catalogue; a metric over
+//! evidence that is already there is one entry of the catalogue and its test.
+
+pub mod catalogue;
+pub mod evidence;
+pub mod histogram;
+pub mod metric;
+pub mod name;
+
+pub use catalogue::{CATALOGUE, find};
+pub use evidence::{Evidence, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence};
+pub use histogram::Histogram;
+pub use metric::{Absent, Better, Dim, Labels, Metric, Probe, Reading, Unit};
+pub use name::{Reference, ReferenceError};

@@ -190,3 +190,25 @@ impl PartialEq for Metric {
         self.name == other.name
     }
 }
+
+/// Kinds of server processes that CPU is told by, in the order of a report.
+pub const ROLES: &[&str] = &[
+    "client backend",
+    "walsender",
+    "apply worker",
+    "parallel apply worker",
+    "tablesync worker",
+    "walreceiver",
+    "startup",
+    "checkpointer",
+    "background writer",
+    "walwriter",
+    "autovacuum",
+    "io worker",
+    "logical launcher",
+    "archiver",
+    "stats collector",
+    "postmaster",
+    "other",
+    "exited",
+];

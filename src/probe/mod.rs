@@ -1,0 +1,48 @@
+//! Probes: what is read of a running node and of the host, as evidence.
+//!
+//! A probe reads and subtracts; what a reading means as a metric is decided elsewhere.
+mod cpu;
+#[cfg(target_os = "linux")]
+mod cpu_linux;
+#[cfg(target_os = "macos")]
+mod cpu_macos;
+mod host;
+mod roles;
+
+pub use cpu::{CpuReading, CpuUse, ProcessCpu};
+pub use host::{HostFacts, HostTimes, HostUse};
+pub use roles::Role;
+
+/// Why a probe could not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// The postmaster has ended.
+    #[error("read the CPU of postmaster {pid}: it is no longer running; its log says why")]
+    Gone {
+        /// The postmaster's pid.
+        pid: u32,
+    },
+    /// A file of the kernel, or a call to it, failed.
+    #[error("read {what}: {source}")]
+    Read {
+        /// The file or call.
+        what: String,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file of the kernel does not look as documented.
+    #[error("make sense of {what}: {text:?}; this kernel's layout is not known to the runner")]
+    Malformed {
+        /// The file.
+        what: String,
+        /// What stood there.
+        text: String,
+    },
+    /// This operating system has no such probe.
+    #[error("read {what}: not available on this operating system")]
+    Unavailable {
+        /// What was asked for.
+        what: &'static str,
+    },
+}

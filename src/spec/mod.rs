@@ -1,0 +1,304 @@
+//! The spec language: texts in, scenarios out, every mistake told at its place.
+//!
+//! [`read`] is a pure function of a [`SourceMap`]: it either asks for texts that are missing or gives a [`Spec`]
+//! with the mistakes so far. Merging happens on TOML values and nowhere else (`document`, `overlay`), decoding
+//! tells all mistakes (`decode`), templates are rendered in lowering, once for each cell ([`Spec::lower`]).
+
+mod decode;
+mod document;
+mod field;
+mod overlay;
+mod refer;
+mod root;
+mod scalar;
+pub mod scenario;
+mod schema;
+mod scope;
+mod tables;
+mod template;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+pub use field::At;
+pub use scalar::VarValue;
+pub use scenario::Scenario;
+pub use schema::schema;
+pub use scope::Chosen;
+pub use tables::expect::{Claim, Statistic};
+pub use tables::report::{As, ColumnSpec, Each, TableSpec};
+pub use tables::run::{Order, Run};
+
+use self::root::RawSpec;
+use self::scope::{Names, Scope, is_name, not_yet};
+use self::tables::{expect, nodes, phases, publications, report, run, setup, subscriptions, vars, workloads};
+use self::template::Engine;
+use crate::text::{Code, Issue, Issues, SourceMap, Span};
+
+/// How a spec is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Whether the spec's `[quick]` values are laid over its `[vars]`.
+    pub quick: bool,
+}
+
+/// A cell as lowered: a scenario at a point of the axes.
+#[derive(Clone, Debug)]
+pub struct LoweredCell {
+    /// Variables that the point fixes.
+    pub point: Vec<(String, VarValue)>,
+    /// The scenario there.
+    pub scenario: Scenario,
+}
+
+/// Everything a spec says, valid.
+#[derive(Debug)]
+pub struct Spec {
+    /// Title, or the file's name.
+    pub title: String,
+    /// Markdown about it.
+    pub about: Option<String>,
+    /// Variables as written, by scenario: name and value.
+    pub vars: Vec<(String, String, Span)>,
+    /// How often and in which order.
+    pub run: Run,
+    /// Scenarios at the points of the axes.
+    pub cells: Vec<LoweredCell>,
+    /// Claims.
+    pub claims: Vec<Claim>,
+    /// Tables of the report.
+    pub tables: Vec<TableSpec>,
+}
+
+/// What reading gave.
+#[derive(Debug)]
+pub enum Read {
+    /// Texts that must be added (or marked absent) first.
+    Missing(Vec<PathBuf>),
+    /// The spec as far as it could be read, and every mistake: it may be run only if there is none.
+    Done(Box<Spec>, Issues),
+}
+
+/// Reads the spec at `root` from texts. Pure: what is missing is asked for.
+pub fn read(root: &Path, sources: &SourceMap, options: Options) -> Read {
+    read_at_points(root, sources, options, &[vec![]])
+}
+
+/// As [`read`], with each scenario at each of `points` (variables fixed by axes).
+pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points: &[Vec<(String, VarValue)>]) -> Read {
+    let mut loader = document::Loader::new(sources);
+    let doc = loader.load(root, None);
+    if !loader.missing.is_empty() {
+        return Read::Missing(loader.missing);
+    }
+    let mut issues = loader.issues;
+    let mut missing = Vec::new();
+    let mut engine = Engine::new(sources);
+    let (base, laid) = overlay::scenarios(doc, &mut issues);
+    let base: RawSpec = decode::decode(overlay::flags(base, options.quick, sources, &mut issues), sources, &mut issues);
+    tell_general(&base, root, sources, options, &mut issues);
+
+    let mut cells = Vec::new();
+    let mut raws = Vec::new();
+    for scenario in &laid {
+        if scenario.span != Span::default() && !is_name(&scenario.name) {
+            issues.push(
+                Issue::new(Code::BadName, format!("`{}` is no name", scenario.name), scenario.span, "not a name")
+                    .help("write a letter, then letters, digits and `_`, all in lower case; prose goes into `title`"),
+            );
+        }
+        let table = overlay::flags(scenario.table.clone(), options.quick, sources, &mut issues);
+        let raw: RawSpec = decode::decode(table, sources, &mut issues);
+        for point in points {
+            if let Some(lowered) = lower(&scenario.name, &raw, point, &mut engine, &mut issues, &mut missing) {
+                cells.push(LoweredCell { point: point.clone(), scenario: lowered });
+            }
+        }
+        raws.push(raw);
+    }
+    if !missing.is_empty() {
+        missing.sort();
+        missing.dedup();
+        return Read::Missing(missing);
+    }
+
+    let mut scope = bare_scope(&mut engine, &mut issues, &mut missing);
+    scope.vars = vars::context("", &base.vars, &[], scope.engine, |_| {});
+    let run = run::lower(base.run.as_ref(), &mut scope);
+    let known = referring(sources, &laid, &raws);
+    let claims = expect::lower(&base.expect, &known, &mut issues);
+    let tables = report::lower(base.report.as_ref(), &known, &mut issues);
+    let name = root.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let spec = Spec {
+        title: base.title.map_or(name, |title| title.value),
+        about: base.about.map(|about| about.value),
+        vars: base.vars.iter().map(|(name, at)| (name.value.clone(), at.value.to_string(), at.span)).collect(),
+        run,
+        cells,
+        claims,
+        tables,
+    };
+    Read::Done(Box::new(spec), issues)
+}
+
+/// Mistakes that do not belong to one scenario.
+fn tell_general(base: &RawSpec, root: &Path, sources: &SourceMap, options: Options, issues: &mut Issues) {
+    let whole =
+        sources.by_path(&crate::text::source::normal(root)).map(crate::text::source::File::span).unwrap_or_default();
+    let start = Span { start: whole.start, end: whole.start };
+    if base.phases.is_empty() && issues.is_empty() {
+        issues.push(
+            Issue::new(Code::MissingKey, "the spec has no phases", start, "nothing to measure")
+                .help("add [[phases]] with a name and `run = [\"workload\"]`"),
+        );
+    }
+    for (name, at) in &base.quick {
+        if !base.vars.contains_key(name.value.as_str()) {
+            issues.push(unknown_variable(&name.value, name.span, base));
+        } else if options.quick && at.value == VarValue::Str(String::new()) {
+            issues.push(Issue::new(Code::WrongType, "a quick value is empty", at.span, "empty"));
+        }
+    }
+    // A bare `--set` names a variable that exists: a flag of one part sets `vars.NAME`.
+    for (name, at) in &base.vars {
+        let in_flag = sources.flags().any(|file| file.base <= at.span.start && at.span.start < file.span().end);
+        let defined = sources
+            .files()
+            .filter(|file| !sources.flags().any(|flag| flag.base == file.base))
+            .any(|file| toml_vars(&file.text).contains(&name.value));
+        if in_flag && !defined {
+            issues.push(unknown_variable(&name.value, name.span, base));
+        }
+    }
+}
+
+/// Names under `[vars]` of a text.
+fn toml_vars(text: &str) -> BTreeSet<String> {
+    let (table, _) = toml::de::DeTable::parse_recoverable(text);
+    let names = |table: &toml::de::DeTable<'_>| {
+        table.get("vars").and_then(|vars| {
+            vars.get_ref().as_table().map(|vars| vars.keys().map(|key| key.get_ref().to_string()).collect::<Vec<_>>())
+        })
+    };
+    let table = table.into_inner();
+    let mut out: BTreeSet<String> = names(&table).into_iter().flatten().collect();
+    if let Some(list) = table.get("scenarios").and_then(|list| list.get_ref().as_array().cloned()) {
+        for item in &list {
+            out.extend(item.get_ref().as_table().and_then(names).into_iter().flatten());
+        }
+    }
+    out
+}
+
+fn unknown_variable(name: &str, span: Span, base: &RawSpec) -> Issue {
+    let known: Vec<&str> = base.vars.keys().map(|key| key.value.as_str()).filter(|other| *other != name).collect();
+    Issue::new(Code::UnknownVariable, format!("no variable is named `{name}`"), span, "not defined under [vars]")
+        .suggest(name, known)
+}
+
+fn bare_scope<'a, 's>(
+    engine: &'a mut Engine<'s>,
+    issues: &'a mut Issues,
+    missing: &'a mut Vec<PathBuf>,
+) -> Scope<'a, 's> {
+    Scope { engine, vars: tera::Context::new(), names: Names::default(), issues, missing, failed: false }
+}
+
+/// One scenario at one point. `None` if anything in it is wrong, whether told now or before.
+fn lower(
+    name: &str,
+    raw: &RawSpec,
+    point: &[(String, VarValue)],
+    engine: &mut Engine<'_>,
+    issues: &mut Issues,
+    missing: &mut Vec<PathBuf>,
+) -> Option<Scenario> {
+    let wanted_before = missing.len();
+    let mut failed = false;
+    let context = vars::context(name, &raw.vars, point, engine, |issue| {
+        failed = true;
+        issues.push(issue);
+    });
+    let mut scope = bare_scope(engine, issues, missing);
+    scope.failed = failed;
+    scope.vars = context;
+    let keys = |map: Vec<&At<String>>| map.into_iter().map(|key| key.value.clone()).collect::<Vec<_>>();
+    scope.names = Names {
+        nodes: keys(raw.nodes.keys().collect()),
+        publications: keys(raw.publications.keys().collect()),
+        subscriptions: keys(raw.subscriptions.keys().collect()),
+        workloads: keys(raw.workloads.keys().collect()),
+    };
+    let named: Vec<&At<String>> = raw
+        .nodes
+        .keys()
+        .chain(raw.publications.keys())
+        .chain(raw.subscriptions.keys())
+        .chain(raw.workloads.keys())
+        .chain(raw.vars.keys())
+        .collect();
+    for key in named {
+        setup::check_name(key, &mut scope);
+    }
+    for (key, comes_with, at) in raw.later() {
+        if let Some(at) = at {
+            scope.tell(not_yet(key, comes_with, at.span));
+        }
+    }
+    let transport = nodes::transport(raw.postgres.as_ref(), &mut scope);
+    let nodes = nodes::lower(raw.postgres.as_ref(), &raw.nodes, &mut scope);
+    let setup = setup::lower(&raw.setup, &mut scope);
+    let publications = publications::lower(&raw.publications, &mut scope);
+    let subscriptions = subscriptions::lower(&raw.subscriptions, &publications, &mut scope);
+    let workloads = workloads::lower(&raw.workloads, &mut scope);
+    let phases = phases::lower(&raw.phases, &mut scope);
+    let windows = phases::windows(&raw.windows, &phases, &mut scope);
+    let marker_commit = run::marker_commit(raw.marker.as_ref(), &mut scope);
+    let title = raw.title.as_ref().map_or_else(|| name.to_owned(), |title| title.value.clone());
+    let good = !scope.failed && missing.len() == wanted_before;
+    good.then_some(Scenario {
+        name: name.to_owned(),
+        title,
+        transport,
+        nodes,
+        setup,
+        publications,
+        subscriptions,
+        workloads,
+        phases,
+        windows,
+        marker_commit,
+    })
+}
+
+/// Names that claims and tables may refer to, from what is written: a scenario with another mistake defines them
+/// all the same.
+fn referring<'a>(sources: &'a SourceMap, laid: &'a [overlay::Laid<'_>], raws: &[RawSpec]) -> refer::Referring<'a> {
+    let phases = |raw: &RawSpec| -> Vec<String> {
+        raw.phases.iter().filter_map(|phase| phase.value.name.as_ref().map(|name| name.value.clone())).collect()
+    };
+    let mut windows = BTreeSet::new();
+    let mut not_last = BTreeSet::new();
+    for raw in raws {
+        let phases = phases(raw);
+        let own = phases.iter().map(|name| (name.clone(), Some(name)));
+        let named =
+            raw.windows.iter().map(|(name, list)| (name.value.clone(), list.value.last().map(|last| &last.value)));
+        for (window, last) in own.chain(named) {
+            if last != phases.last() {
+                not_last.insert(window.clone());
+            }
+            windows.insert(window);
+        }
+    }
+    refer::Referring {
+        sources,
+        scenarios: laid.iter().map(|scenario| scenario.name.as_str()).collect(),
+        last_windows: windows.difference(&not_last).cloned().collect(),
+        windows,
+        nodes: raws.iter().flat_map(|raw| raw.nodes.keys().map(|name| name.value.clone())).collect(),
+        scripts: raws.iter().flat_map(|raw| raw.workloads.keys().map(|name| name.value.clone())).collect(),
+        subscriptions: raws.iter().flat_map(|raw| raw.subscriptions.keys().map(|name| name.value.clone())).collect(),
+        scripts_known: raws.iter().all(|raw| raw.workloads.values().all(|load| load.value.scripts.is_none())),
+    }
+}

@@ -1,0 +1,140 @@
+//! References from claims and report tables to metrics, windows and scenarios: each name must exist.
+
+use std::collections::BTreeSet;
+
+use crate::measure::metric::ROLES;
+use crate::measure::{Dim, Probe, Reference, ReferenceError};
+use crate::spec::field::At;
+use crate::spec::scope::not_yet;
+use crate::text::{Code, Issue, Issues, SourceMap, Span};
+
+/// What can be referred to, over all scenarios.
+pub(super) struct Referring<'a> {
+    pub(super) sources: &'a SourceMap,
+    pub(super) scenarios: Vec<&'a str>,
+    pub(super) windows: BTreeSet<String>,
+    /// Windows that end with the last phase in every scenario that has them.
+    pub(super) last_windows: BTreeSet<String>,
+    pub(super) nodes: BTreeSet<String>,
+    pub(super) scripts: BTreeSet<String>,
+    pub(super) subscriptions: BTreeSet<String>,
+    /// Whether `scripts` holds every name: not while a workload uses what comes later.
+    pub(super) scripts_known: bool,
+}
+
+/// The scenario of that name.
+pub(super) fn scenario(name: &str, span: Span, known: &Referring<'_>, issues: &mut Issues) -> Option<String> {
+    if known.scenarios.contains(&name) {
+        return Some(name.to_owned());
+    }
+    issues.push(
+        Issue::new(
+            Code::UnknownScenario,
+            format!("there is no scenario `{name}`"),
+            span,
+            "not defined under [[scenarios]]",
+        )
+        .suggest(name, known.scenarios.iter().copied()),
+    );
+    None
+}
+
+/// The metric of that reference, its window and label values known.
+pub(super) fn reference(written: &At<String>, known: &Referring<'_>, issues: &mut Issues) -> Option<Reference> {
+    let text = written.value.as_str();
+    // A string without escapes begins one byte after its quote; else the whole value is underlined.
+    let place = |range: std::ops::Range<usize>| match known.sources.slice(written.span) {
+        Some(literal) if literal.get(1..literal.len().saturating_sub(1)) == Some(text) => {
+            written.span.part(range.start + 1..range.end + 1)
+        }
+        _ => written.span,
+    };
+    let reference = match Reference::parse(text) {
+        Ok(reference) => reference,
+        Err(ReferenceError::Bare) => {
+            issues.push(not_yet(text, "computed metrics ([metrics])", written.span));
+            return None;
+        }
+        Err(ReferenceError::Malformed(range)) => {
+            issues.push(
+                Issue::new(Code::UnknownMetric, format!("`{text}` is no metric"), place(range), "not of the form")
+                    .help("write WINDOW.METRIC or WINDOW.METRIC{label=value}"),
+            );
+            return None;
+        }
+        Err(ReferenceError::Metric(name, range)) => {
+            issues.push(
+                Issue::new(
+                    Code::UnknownMetric,
+                    format!("there is no metric `{name}`"),
+                    place(range),
+                    "not in the catalogue",
+                )
+                .suggest(&name, Reference::known_metrics()),
+            );
+            return None;
+        }
+        Err(ReferenceError::Label { written, range, known }) => {
+            let issue = Issue::new(
+                Code::UnknownLabel,
+                format!("this metric has no label `{written}`"),
+                place(range),
+                "no label of it",
+            );
+            issues.push(if known.is_empty() {
+                issue.help("leave the braces out")
+            } else {
+                issue.suggest(&written, known)
+            });
+            return None;
+        }
+    };
+    let mut good = true;
+    if !known.windows.contains(&reference.window) {
+        good = false;
+        issues.push(
+            Issue::new(
+                Code::UnknownPhase,
+                format!("there is no phase or window `{}`", reference.window),
+                place(reference.window_range.clone()),
+                "neither under [[phases]] nor [windows]",
+            )
+            .suggest(&reference.window, known.windows.iter().map(String::as_str)),
+        );
+    }
+    for ((dim, value), range) in reference.labels.0.iter().zip(&reference.value_ranges) {
+        let values: Vec<&str> = match dim {
+            Dim::Node => known.nodes.iter().map(String::as_str).collect(),
+            Dim::Script => known.scripts.iter().map(String::as_str).collect(),
+            Dim::Subscription => known.subscriptions.iter().map(String::as_str).collect(),
+            Dim::Role => ROLES.to_vec(),
+        };
+        let certain = known.scripts_known || *dim != Dim::Script;
+        if certain && !values.contains(&value.as_str()) {
+            good = false;
+            issues.push(
+                Issue::new(
+                    if *dim == Dim::Node { Code::UnknownNode } else { Code::UnknownLabel },
+                    format!("there is no {} `{value}`", dim.as_str()),
+                    place(range.clone()),
+                    "not defined",
+                )
+                .suggest(value, values),
+            );
+        }
+    }
+    if good && reference.metric.needs.contains(&Probe::WalStatistics) && !known.last_windows.contains(&reference.window)
+    {
+        issues.push(
+            Issue::new(
+                Code::Impossible,
+                format!("`{}` is exact only at the end of a run", reference.metric.name),
+                place(reference.window_range.clone()),
+                "does not end with the last phase",
+            )
+            .help("name a window that ends with the last phase, or use `wal_lsn_bytes`"),
+        );
+        return None;
+    }
+    good.then_some(reference)
+}

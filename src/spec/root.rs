@@ -1,0 +1,90 @@
+//! The spec as written, after merging: every top-level table and key.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::field::{At, Later, Named};
+use super::tables::expect::RawExpect;
+use super::tables::nodes::{RawNode, RawPostgres};
+use super::tables::phases::{RawPhase, RawWindows};
+use super::tables::publications::RawPublication;
+use super::tables::report::RawReport;
+use super::tables::run::{RawMarker, RawRun};
+use super::tables::setup::RawSetup;
+use super::tables::subscriptions::RawSubscription;
+use super::tables::vars::RawVars;
+use super::tables::workloads::RawWorkload;
+
+/// A benchmark of PostgreSQL replication.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "a spec")]
+#[schemars(rename = "Spec")]
+pub(super) struct RawSpec {
+    /// One line that names the benchmark.
+    pub(super) title: Option<At<String>>,
+    /// Markdown, printed in the report.
+    pub(super) about: Option<At<String>>,
+    /// Variables for templates, in order; a later one may use an earlier one.
+    pub(super) vars: RawVars,
+    /// Values of variables for `--quick`.
+    pub(super) quick: RawVars,
+    /// How often and in which order.
+    pub(super) run: Option<At<RawRun>>,
+    /// What holds for every node.
+    pub(super) postgres: Option<At<RawPostgres>>,
+    /// Servers.
+    pub(super) nodes: Named<RawNode>,
+    /// SQL in order, before anything is wired.
+    pub(super) setup: Vec<At<RawSetup>>,
+    /// Publications.
+    pub(super) publications: Named<RawPublication>,
+    /// Subscriptions.
+    pub(super) subscriptions: Named<RawSubscription>,
+    /// Loads.
+    pub(super) workloads: Named<RawWorkload>,
+    /// Phases in order, one clock each.
+    pub(super) phases: Vec<At<RawPhase>>,
+    /// Names for consecutive phases, such as total = ["load", "drain"].
+    pub(super) windows: RawWindows,
+    /// The row that says when everything has arrived.
+    pub(super) marker: Option<At<RawMarker>>,
+    /// Claims.
+    pub(super) expect: Vec<At<RawExpect>>,
+    /// What the report shows.
+    pub(super) report: Option<At<RawReport>>,
+    #[schemars(skip)]
+    pub(super) slots: Option<At<Later>>,
+    #[schemars(skip)]
+    pub(super) metrics: Option<At<Later>>,
+    #[schemars(skip)]
+    pub(super) builds: Option<At<Later>>,
+    #[schemars(skip)]
+    pub(super) matrix: Option<At<Later>>,
+    #[schemars(skip)]
+    pub(super) compare: Option<At<Later>>,
+    #[schemars(skip)]
+    pub(super) standbys: Option<At<Later>>,
+    #[schemars(skip)]
+    pub(super) links: Option<At<Later>>,
+    #[schemars(skip)]
+    pub(super) coordinator: Option<At<Later>>,
+    #[schemars(skip)]
+    pub(super) verify: Option<At<Later>>,
+}
+
+impl RawSpec {
+    /// Tables that come later, with what they come with.
+    pub(super) fn later(&self) -> [(&'static str, &'static str, Option<&At<Later>>); 9] {
+        [
+            ("[slots]", "decode-only slots", self.slots.as_ref()),
+            ("[metrics]", "computed metrics", self.metrics.as_ref()),
+            ("[builds]", "builds", self.builds.as_ref()),
+            ("[[matrix]]", "the matrix", self.matrix.as_ref()),
+            ("[compare]", "paired comparison", self.compare.as_ref()),
+            ("[standbys]", "physical replication", self.standbys.as_ref()),
+            ("[links]", "links with delay", self.links.as_ref()),
+            ("coordinator", "cluster protocols", self.coordinator.as_ref()),
+            ("[verify]", "physical replication", self.verify.as_ref()),
+        ]
+    }
+}

@@ -1,0 +1,287 @@
+//! A scenario at one point of the axes: typed, resolved, without a template or an undefined name left.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+
+use super::scope::Chosen;
+use crate::text::Span;
+
+/// Everything that holds for one cell.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Name as in the spec.
+    pub name: String,
+    /// Prose for people; the name if none is given.
+    pub title: String,
+    /// How clients and links reach servers.
+    pub transport: Chosen<Transport>,
+    /// Servers, in the order of the spec.
+    pub nodes: IndexMap<String, Node>,
+    /// SQL before anything is wired.
+    pub setup: Vec<Setup>,
+    /// Publications.
+    pub publications: IndexMap<String, Publication>,
+    /// Subscriptions.
+    pub subscriptions: IndexMap<String, Subscription>,
+    /// Loads.
+    pub workloads: IndexMap<String, Workload>,
+    /// Phases in order.
+    pub phases: Vec<Phase>,
+    /// Windows by name: indices of consecutive phases, first and last.
+    pub windows: IndexMap<String, (usize, usize)>,
+    /// How the marker's row is committed.
+    pub marker_commit: Chosen<MarkerCommit>,
+}
+
+/// How clients and links reach servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Unix sockets in a private folder.
+    Unix,
+    /// TCP on 127.0.0.1, with a password.
+    Tcp,
+}
+
+/// How the marker's row is committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkerCommit {
+    /// With `synchronous_commit = local`: flushed, so that the walsender can send it at once.
+    Flushed,
+    /// As the node's settings say.
+    AsLoad,
+}
+
+/// A server.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Where it is defined.
+    pub span: Span,
+    /// Version asked for, such as "18" or "15.18"; `None` for the newest that is there.
+    pub version: Option<Chosen<String>>,
+    /// Folder of its programs.
+    pub bin: Option<Chosen<String>>,
+    /// Data checksums; `None` for the version's default.
+    pub checksums: Option<Chosen<bool>>,
+    /// Server settings, those of `[postgres]` first.
+    pub settings: IndexMap<String, Written>,
+}
+
+/// A setting or option as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// As PostgreSQL will read it.
+    pub value: String,
+    /// Place of the key.
+    pub key_span: Span,
+    /// Place of the value.
+    pub value_span: Span,
+}
+
+/// A step of set-up.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Name.
+    pub name: String,
+    /// Nodes it runs on.
+    pub nodes: Vec<String>,
+    /// SQL, rendered.
+    pub sql: String,
+    /// Place of the SQL.
+    pub span: Span,
+}
+
+/// A publication.
+#[derive(Clone, Debug)]
+pub struct Publication {
+    /// Where it is defined.
+    pub span: Span,
+    /// Node that publishes.
+    pub node: String,
+    /// What it publishes.
+    pub of: Published,
+    /// Options of CREATE PUBLICATION.
+    pub options: IndexMap<String, Written>,
+}
+
+/// What a publication publishes.
+#[derive(Clone, Debug)]
+pub enum Published {
+    /// `FOR TABLE …` and `TABLES IN SCHEMA …`.
+    Listed {
+        /// Tables.
+        tables: Vec<PublishedTable>,
+        /// Schemas with the place of each.
+        schemas: Vec<(String, Span)>,
+    },
+    /// `FOR ALL TABLES`.
+    AllTables,
+}
+
+/// A table of a publication.
+#[derive(Clone, Debug)]
+pub struct PublishedTable {
+    /// Schema (if written) and name, as SQL would read them.
+    pub name: Vec<String>,
+    /// Columns; empty for all.
+    pub columns: Vec<String>,
+    /// Row filter.
+    pub filter: Option<String>,
+    /// Where it stands.
+    pub span: Span,
+    /// Where its column list or row filter stands.
+    pub narrowed_at: Option<Span>,
+}
+
+/// A subscription.
+#[derive(Clone, Debug)]
+pub struct Subscription {
+    /// Where it is defined.
+    pub span: Span,
+    /// Node that subscribes.
+    pub node: String,
+    /// Node that publishes, by its publications.
+    pub publisher: String,
+    /// Publications by name.
+    pub publications: Vec<String>,
+    /// Options of CREATE SUBSCRIPTION.
+    pub options: IndexMap<String, Written>,
+}
+
+/// How statements are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Simple query protocol: the text with values in it.
+    Simple,
+    /// Extended protocol with statements prepared before the clock.
+    Prepared,
+}
+
+impl Protocol {
+    /// As written in a spec and given to `pgbench -M`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Protocol::Simple => "simple",
+            Protocol::Prepared => "prepared",
+        }
+    }
+}
+
+/// When a load ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// After this many transactions of all clients together.
+    Transactions(u64),
+    /// After this time.
+    Duration(Duration),
+}
+
+/// A load.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// Where it is defined.
+    pub span: Span,
+    /// Node under load.
+    pub node: String,
+    /// Client connections.
+    pub clients: Chosen<u32>,
+    /// Threads of the driver; `None` for its own choice.
+    pub threads: Option<Chosen<u32>>,
+    /// When it ends.
+    pub extent: Extent,
+    /// How statements are sent.
+    pub protocol: Chosen<Protocol>,
+    /// Scripts: name and rendered text.
+    pub scripts: Vec<ScriptText>,
+}
+
+/// A script as the driver will read it.
+#[derive(Clone, Debug)]
+pub struct ScriptText {
+    /// Name, the label of its metrics.
+    pub name: String,
+    /// Rendered text.
+    pub text: String,
+    /// Its place.
+    pub span: Span,
+}
+
+/// A step that changes the topology or runs SQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// ALTER SUBSCRIPTION … DISABLE, complete when no apply worker runs and the slot is inactive.
+    Disable(String),
+    /// ALTER SUBSCRIPTION … ENABLE.
+    Enable(String),
+    /// ALTER SUBSCRIPTION … REFRESH PUBLICATION.
+    Refresh(String),
+    /// SQL on nodes.
+    Sql {
+        /// Nodes it runs on.
+        nodes: Vec<String>,
+        /// SQL, rendered.
+        sql: String,
+    },
+    /// CHECKPOINT on nodes.
+    Checkpoint(Vec<String>),
+}
+
+/// An action with its place.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What is done.
+    pub action: Action,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// What fills a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Loads, all at once, until each has ended.
+    Run(Vec<String>),
+    /// Until the marker is visible on every downstream.
+    WaitApplied,
+    /// A length of time.
+    Hold(Duration),
+}
+
+/// A phase: one clock.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    /// Name, also that of its window.
+    pub name: String,
+    /// Where it is defined.
+    pub span: Span,
+    /// Done and complete before the clock.
+    pub prepare: Vec<Step>,
+    /// First thing inside it.
+    pub start: Vec<Step>,
+    /// What fills it.
+    pub body: Body,
+    /// Bound of the body.
+    pub timeout: Chosen<Duration>,
+    /// Whether its figures count; warm-up phases say no.
+    pub measure: bool,
+}
+
+impl Scenario {
+    /// Subscriptions whose publisher is `node`, transitively: what is downstream of it.
+    pub fn downstream_of(&self, node: &str) -> Vec<&str> {
+        let mut reached: Vec<&str> = vec![node];
+        let mut out = Vec::new();
+        let mut index = 0;
+        while index < reached.len() {
+            for (name, subscription) in &self.subscriptions {
+                if subscription.publisher == reached[index] && !out.contains(&name.as_str()) {
+                    out.push(name.as_str());
+                    if !reached.contains(&subscription.node.as_str()) {
+                        reached.push(&subscription.node);
+                    }
+                }
+            }
+            index += 1;
+        }
+        out
+    }
+}

@@ -1,0 +1,238 @@
+//! What lowering of one cell works in: the cell's variables, the names that exist, and where mistakes go.
+
+use std::path::PathBuf;
+
+use super::field::{At, Field, Later, Scalar, Templated, is_template};
+use super::scalar::Text;
+use super::template::Engine;
+use crate::text::source::relative_to;
+use crate::text::{Code, Issue, Issues, Span};
+
+/// A value with where it was set; without a place it is the product's default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen<T> {
+    /// The value.
+    pub value: T,
+    /// Where it was written, `None` for the default.
+    pub at: Option<Span>,
+}
+
+impl<T> Chosen<T> {
+    /// The product's default.
+    pub fn default_of(value: T) -> Self {
+        Self { value, at: None }
+    }
+}
+
+/// Names that a cell defines, for references and suggestions.
+#[derive(Default)]
+pub(super) struct Names {
+    pub(super) nodes: Vec<String>,
+    pub(super) publications: Vec<String>,
+    pub(super) subscriptions: Vec<String>,
+    pub(super) workloads: Vec<String>,
+}
+
+/// The surroundings of one cell's lowering.
+pub(super) struct Scope<'a, 's> {
+    pub(super) engine: &'a mut Engine<'s>,
+    pub(super) vars: tera::Context,
+    pub(super) names: Names,
+    pub(super) issues: &'a mut Issues,
+    pub(super) missing: &'a mut Vec<PathBuf>,
+    /// Whether anything was wrong with this cell, told now or for an earlier cell.
+    pub(super) failed: bool,
+}
+
+impl Scope<'_, '_> {
+    /// Tells a mistake; this cell cannot be run.
+    pub(super) fn tell(&mut self, issue: Issue) {
+        self.failed = true;
+        self.issues.push(issue);
+    }
+
+    /// The value of a key. `None` is absent, or wrong and told.
+    pub(super) fn value<T: Scalar>(&mut self, field: &Field<T>) -> Option<At<T>> {
+        self.at(field.as_ref()?)
+    }
+
+    /// The value of a place.
+    pub(super) fn at<T: Scalar>(&mut self, field: &At<Templated<T>>) -> Option<At<T>> {
+        let value = match &field.value {
+            Templated::Literal(value) => value.clone(),
+            Templated::Template(template) => {
+                let text = match self.engine.render(template, field.span, &self.vars) {
+                    Ok(text) => text,
+                    Err(issue) => {
+                        self.tell(issue);
+                        return None;
+                    }
+                };
+                let Some(value) = T::rendered(&text) else {
+                    self.tell(
+                        Issue::new(
+                            Code::TemplateValue,
+                            format!("this template gives `{text}`, which is not {}", T::EXPECTED),
+                            field.span,
+                            format!("gives `{text}`"),
+                        )
+                        .help(format!("make it give {}", T::EXPECTED)),
+                    );
+                    return None;
+                };
+                value
+            }
+        };
+        Some(At { span: field.span, value })
+    }
+
+    /// The value of a key with its place, or the default.
+    pub(super) fn chosen<T: Scalar, U>(&mut self, field: &Field<T>, default: U, into: fn(T) -> U) -> Chosen<U> {
+        match self.value(field) {
+            Some(at) => Chosen { value: into(at.value), at: Some(at.span) },
+            None => Chosen::default_of(default),
+        }
+    }
+
+    /// A key that must be there.
+    pub(super) fn required<T: Scalar>(&mut self, field: &Field<T>, key: &str, owner: &str, at: Span) -> Option<At<T>> {
+        if field.is_none() {
+            self.missing_key(key, owner, at);
+        }
+        self.value(field)
+    }
+
+    pub(super) fn missing_key(&mut self, key: &str, owner: &str, at: Span) {
+        self.tell(
+            Issue::new(Code::MissingKey, format!("{owner} has no `{key}`"), at, "this one")
+                .help(format!("add `{key} = …`")),
+        );
+    }
+
+    /// Refuses a part of the language that is not there yet.
+    pub(super) fn later(&mut self, field: Option<&At<Later>>, key: &str, comes_with: &str) -> bool {
+        if let Some(at) = field {
+            self.tell(not_yet(key, comes_with, at.span));
+        }
+        field.is_some()
+    }
+
+    /// Whether a referenced name is defined.
+    pub(super) fn known(&mut self, kind: Kind, name: &At<Text>) -> bool {
+        let names = match kind {
+            Kind::Node => &self.names.nodes,
+            Kind::Publication => &self.names.publications,
+            Kind::Subscription => &self.names.subscriptions,
+            Kind::Workload => &self.names.workloads,
+        };
+        if names.contains(&name.value.0) {
+            return true;
+        }
+        let (code, table) = match kind {
+            Kind::Node => (Code::UnknownNode, "node"),
+            Kind::Publication => (Code::UnknownPublication, "publication"),
+            Kind::Subscription => (Code::UnknownSubscription, "subscription"),
+            Kind::Workload => (Code::UnknownWorkload, "workload"),
+        };
+        let issue = Issue::new(
+            code,
+            format!("there is no {table} `{}`", name.value.0),
+            name.span,
+            format!("not defined under [{table}s]"),
+        )
+        .suggest(&name.value.0, names.iter().map(String::as_str));
+        self.tell(issue);
+        false
+    }
+
+    /// The text of a file named in the spec, rendered for this cell. Its path belongs to the file it is written
+    /// in. `None` if it is wanted first, or wrong and told.
+    pub(super) fn file(&mut self, field: &At<Templated<Text>>) -> Option<At<String>> {
+        let written = self.at(field)?;
+        let sources = self.engine.sources();
+        let path = relative_to(&sources.file_of(written.span).path, &written.value.0);
+        if let Some(why) = sources.absent(&path) {
+            self.tell(
+                Issue::new(
+                    Code::Unreadable,
+                    format!("cannot read `{}`: {why}", path.display()),
+                    written.span,
+                    "named here",
+                )
+                .help("write the path as seen from the file that names it"),
+            );
+            return None;
+        }
+        let Some(file) = sources.by_path(&path) else {
+            self.missing.push(path);
+            return None;
+        };
+        let (span, text) = (file.span(), file.text.clone());
+        self.text(&text, span)
+    }
+
+    /// A text that may be a template, at its place.
+    pub(super) fn text(&mut self, text: &str, span: Span) -> Option<At<String>> {
+        if !is_template(text) {
+            return Some(At { span, value: text.to_owned() });
+        }
+        match self.engine.render(text, span, &self.vars) {
+            Ok(value) => Some(At { span, value }),
+            Err(issue) => {
+                self.tell(issue);
+                None
+            }
+        }
+    }
+
+    /// Exactly one of two keys.
+    pub(super) fn exactly_one(&mut self, owner: &str, at: Span, keys: &[(&str, Option<Span>)]) -> bool {
+        let given: Vec<&(&str, Option<Span>)> = keys.iter().filter(|(_, span)| span.is_some()).collect();
+        let list = keys.iter().map(|(key, _)| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+        match given.as_slice() {
+            [_] => true,
+            [] => {
+                self.tell(
+                    Issue::new(Code::Neither, format!("{owner} has none of {list}"), at, "this one")
+                        .help(format!("add exactly one of {list}")),
+                );
+                false
+            }
+            [(first, a), (second, b), ..] => {
+                self.tell(
+                    Issue::new(
+                        Code::Both,
+                        format!("{owner} has both `{first}` and `{second}`"),
+                        a.unwrap_or(at),
+                        "this",
+                    )
+                    .also(b.unwrap_or(at), "and this")
+                    .help(format!("keep exactly one of {list}")),
+                );
+                false
+            }
+        }
+    }
+}
+
+/// The issue of a part of the language that comes later.
+pub(super) fn not_yet(key: &str, comes_with: &str, at: Span) -> Issue {
+    Issue::new(Code::NotYet, format!("`{key}` comes with {comes_with}"), at, "not there yet")
+        .help("leave it out for now")
+}
+
+/// Kinds of names that other tables refer to.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Node,
+    Publication,
+    Subscription,
+    Workload,
+}
+
+/// Whether a name follows the rule `[a-z][a-z0-9_]*`, within PostgreSQL's 63 bytes.
+pub(super) fn is_name(name: &str) -> bool {
+    name.len() <= 63
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}

@@ -1,0 +1,343 @@
+//! `[[expect]]`: claims with their bounds.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, de};
+
+use crate::measure::{Reference, Unit};
+use crate::spec::field::{At, Later};
+use crate::spec::refer::{Referring, reference, scenario};
+use crate::spec::scalar::Bound;
+use crate::spec::scope::not_yet;
+use crate::text::quantity::{NotAQuantity, parse_duration};
+use crate::text::{Code, Issue, Issues, Span};
+
+/// A claim, judged after the runs.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "a table with `claim` and one of `ratio`, `difference` and `value`")]
+#[schemars(rename = "Expect")]
+pub(in crate::spec) struct RawExpect {
+    /// The claim in words.
+    #[schemars(required)]
+    pub(in crate::spec) claim: Option<At<String>>,
+    /// Ratio of a metric between two scenarios, round by round.
+    pub(in crate::spec) ratio: Option<At<RawStatistic>>,
+    /// Difference of a metric between two scenarios, round by round.
+    pub(in crate::spec) difference: Option<At<RawStatistic>>,
+    /// A metric of one scenario.
+    pub(in crate::spec) value: Option<At<RawStatistic>>,
+    /// The published figure, shown beside ours.
+    pub(in crate::spec) published: Option<At<Bound>>,
+    #[schemars(skip)]
+    pub(in crate::spec) slope: Option<At<Later>>,
+    #[schemars(skip)]
+    pub(in crate::spec) matrix: Option<At<Later>>,
+}
+
+/// What is claimed, with its bounds.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    default,
+    expecting = "a table such as { metric = \"drain.seconds\", of = \"text\", to = \"binary\", at_least = 2 }"
+)]
+#[schemars(rename = "Statistic")]
+pub(in crate::spec) struct RawStatistic {
+    /// Metric as `WINDOW.METRIC{label=value}`.
+    #[schemars(required)]
+    metric: Option<At<String>>,
+    /// Scenario that the claim is about.
+    #[schemars(required)]
+    of: Option<At<RawCell>>,
+    /// Scenario that it is compared with.
+    to: Option<At<RawCell>>,
+    /// Lower bound.
+    at_least: Option<At<Bound>>,
+    /// Upper bound.
+    at_most: Option<At<Bound>>,
+    /// Margin around 1 (ratio) or 0 (difference), or a pair [low, high].
+    within: Option<At<Bound>>,
+}
+
+/// A scenario; a table of axes comes with the matrix.
+#[derive(Debug)]
+pub(in crate::spec) enum RawCell {
+    Scenario(String),
+    Axes,
+}
+
+impl<'de> Deserialize<'de> for RawCell {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = RawCell;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a scenario's name in quotes")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<RawCell, E> {
+                Ok(RawCell::Scenario(text.to_owned()))
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<RawCell, A::Error> {
+                while map.next_entry::<de::IgnoredAny, de::IgnoredAny>()?.is_some() {}
+                Ok(RawCell::Axes)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for RawCell {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Cell".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string" })
+    }
+}
+
+/// What is claimed about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistic {
+    /// Of one scenario over another.
+    Ratio,
+    /// Of one scenario less another.
+    Difference,
+    /// Of one scenario alone.
+    Value,
+}
+
+/// A claim, resolved.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// In words.
+    pub claim: String,
+    /// Where the words stand.
+    pub span: Span,
+    /// What is claimed about.
+    pub statistic: Statistic,
+    /// Metric.
+    pub metric: Reference,
+    /// Scenario that it is about.
+    pub of: String,
+    /// Scenario that it is compared with; `None` for a value.
+    pub to: Option<String>,
+    /// Lower bound, in the metric's unit (a ratio has none).
+    pub at_least: Option<f64>,
+    /// Upper bound, likewise.
+    pub at_most: Option<f64>,
+    /// Published figure, likewise.
+    pub published: Option<f64>,
+}
+
+pub(in crate::spec) fn lower(raw: &[At<RawExpect>], known: &Referring<'_>, issues: &mut Issues) -> Vec<Claim> {
+    raw.iter().filter_map(|at| claim(at, known, issues)).collect()
+}
+
+fn claim(at: &At<RawExpect>, known: &Referring<'_>, issues: &mut Issues) -> Option<Claim> {
+    let raw = &at.value;
+    let Some(words) = &raw.claim else {
+        issues.push(
+            Issue::new(Code::MissingKey, "an expectation has no `claim`", at.span, "this one")
+                .help("add claim = \"…\""),
+        );
+        return None;
+    };
+    if let Some(slope) = &raw.slope {
+        issues.push(not_yet("slope", "links and the matrix", slope.span));
+        return None;
+    }
+    if let Some(matrix) = &raw.matrix {
+        issues.push(not_yet("matrix", "the matrix", matrix.span));
+    }
+    let kinds = [
+        ("ratio", Statistic::Ratio, &raw.ratio),
+        ("difference", Statistic::Difference, &raw.difference),
+        ("value", Statistic::Value, &raw.value),
+    ];
+    let given: Vec<_> =
+        kinds.iter().filter_map(|(key, kind, field)| field.as_ref().map(|field| (*key, *kind, field))).collect();
+    let (key, statistic, table) = match given.as_slice() {
+        [one] => *one,
+        [] => {
+            issues.push(
+                Issue::new(Code::Neither, "an expectation says nothing to judge", words.span, "this one")
+                    .help("add exactly one of `ratio`, `difference` and `value`"),
+            );
+            return None;
+        }
+        [(_, _, a), (_, _, b), ..] => {
+            issues.push(
+                Issue::new(Code::Both, "an expectation judges two things", a.span, "this")
+                    .also(b.span, "and this")
+                    .help("make two expectations of it"),
+            );
+            return None;
+        }
+    };
+    let raw_statistic = &table.value;
+    let need = |missing: &str, issues: &mut Issues| {
+        issues.push(
+            Issue::new(Code::MissingKey, format!("`{key}` has no `{missing}`"), table.span, "this one")
+                .help(format!("add `{missing} = …`")),
+        );
+    };
+    let metric = match &raw_statistic.metric {
+        Some(written) => reference(written, known, issues),
+        None => {
+            need("metric", issues);
+            None
+        }
+    };
+    let cell = |field: &Option<At<RawCell>>, issues: &mut Issues| match field.as_ref().map(|at| (&at.value, at.span)) {
+        None => None,
+        Some((RawCell::Axes, span)) => {
+            issues.push(not_yet("a point of the axes", "the matrix", span));
+            None
+        }
+        Some((RawCell::Scenario(name), span)) => scenario(name, span, known, issues),
+    };
+    if raw_statistic.of.is_none() {
+        need("of", issues);
+    }
+    let of = cell(&raw_statistic.of, issues);
+    let to = cell(&raw_statistic.to, issues);
+    match (statistic, &raw_statistic.to) {
+        (Statistic::Value, Some(extra)) => issues.push(
+            Issue::new(Code::Impossible, "a `value` is compared with nothing", extra.span, "not here")
+                .help("use `ratio` or `difference`"),
+        ),
+        (Statistic::Ratio | Statistic::Difference, None) => need("to", issues),
+        _ => {}
+    }
+    let metric = metric?;
+    let unit = metric.metric.unit;
+    let (at_least, at_most) = bounds(raw_statistic, statistic, unit, table.span, key, issues)?;
+    let published = raw.published.as_ref().and_then(|bound| single(bound, statistic, unit, issues));
+    if statistic != Statistic::Value && to.is_none() {
+        return None;
+    }
+    Some(Claim {
+        claim: words.value.clone(),
+        span: words.span,
+        statistic,
+        metric,
+        of: of?,
+        to,
+        at_least,
+        at_most,
+        published,
+    })
+}
+
+fn bounds(
+    raw: &RawStatistic,
+    statistic: Statistic,
+    unit: Unit,
+    at: Span,
+    key: &str,
+    issues: &mut Issues,
+) -> Option<(Option<f64>, Option<f64>)> {
+    if let Some(within) = &raw.within {
+        if let Some(other) = raw.at_least.as_ref().or(raw.at_most.as_ref()) {
+            issues.push(
+                Issue::new(Code::Both, "`within` is both bounds already", within.span, "this")
+                    .also(other.span, "and this")
+                    .help("keep `within`, or `at_least` and `at_most`"),
+            );
+            return None;
+        }
+        return match &within.value {
+            Bound::Pair(pair) => match pair.as_slice() {
+                [low, high] if low <= high => Some((Some(*low), Some(*high))),
+                _ => {
+                    issues.push(
+                        Issue::new(Code::WrongType, "`within` is a pair [low, high]", within.span, "not a pair")
+                            .help("write [0.8, 1.2]"),
+                    );
+                    None
+                }
+            },
+            _ => {
+                let margin = margin(within, statistic, unit, issues)?;
+                match statistic {
+                    Statistic::Ratio => Some((Some(1.0 - margin), Some(1.0 + margin))),
+                    Statistic::Difference => Some((Some(-margin), Some(margin))),
+                    Statistic::Value => {
+                        issues.push(
+                            Issue::new(
+                                Code::Impossible,
+                                "a `value` has no middle to be within",
+                                within.span,
+                                "a margin around what?",
+                            )
+                            .help("write a pair [low, high]"),
+                        );
+                        None
+                    }
+                }
+            }
+        };
+    }
+    if raw.at_least.is_none() && raw.at_most.is_none() {
+        issues.push(
+            Issue::new(Code::MissingKey, format!("`{key}` has no bound"), at, "true of anything")
+                .help("add `at_least`, `at_most` or `within`"),
+        );
+        return None;
+    }
+    let mut one = |bound: &Option<At<Bound>>| match bound {
+        None => Some(None),
+        Some(bound) => single(bound, statistic, unit, issues).map(Some),
+    };
+    Some((one(&raw.at_least)?, one(&raw.at_most)?))
+}
+
+/// A margin: "1%" of a ratio, a number, or a quantity of a difference.
+fn margin(within: &At<Bound>, statistic: Statistic, unit: Unit, issues: &mut Issues) -> Option<f64> {
+    if let (Bound::Written(text), Statistic::Ratio) = (&within.value, statistic) {
+        let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        return percent.map(|percent| percent / 100.0).or_else(|| {
+            issues.push(
+                Issue::new(Code::WrongType, format!("`{text}` is no margin of a ratio"), within.span, "not a margin")
+                    .help("write \"1%\" or 0.01"),
+            );
+            None
+        });
+    }
+    single(within, statistic, unit, issues)
+}
+
+/// One bound in the metric's unit.
+fn single(bound: &At<Bound>, statistic: Statistic, unit: Unit, issues: &mut Issues) -> Option<f64> {
+    match &bound.value {
+        Bound::Number(number) => Some(*number),
+        Bound::Pair(_) => {
+            issues.push(
+                Issue::new(Code::WrongType, "a pair is no single bound", bound.span, "a pair").help("use `within`"),
+            );
+            None
+        }
+        Bound::Written(text) => {
+            let seconds = parse_duration(text).map(|length| length.as_secs_f64());
+            let value = match (statistic, unit, seconds) {
+                (Statistic::Ratio, _, _) => Err("write a number: a ratio has no unit".to_owned()),
+                (_, Unit::Seconds, Ok(seconds)) => Ok(seconds),
+                (_, Unit::Milliseconds, Ok(seconds)) => Ok(seconds * 1e3),
+                (_, Unit::Seconds | Unit::Milliseconds, Err(NotAQuantity::UnitMissing)) => {
+                    Err(format!("add its unit, or write a number of {}", unit.as_str()))
+                }
+                _ => Err(format!("write a number in the metric's unit ({})", unit.as_str())),
+            };
+            value
+                .map_err(|help| {
+                    issues.push(
+                        Issue::new(Code::WrongType, format!("`{text}` is no bound here"), bound.span, "not a bound")
+                            .help(help),
+                    );
+                })
+                .ok()
+        }
+    }
+}

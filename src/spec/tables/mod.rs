@@ -1,0 +1,13 @@
+//! One file a TOML table: what is written (`Raw…`, whose doc comments are the schema's descriptions), and how it
+//! becomes valid.
+
+pub(super) mod expect;
+pub(super) mod nodes;
+pub(super) mod phases;
+pub(super) mod publications;
+pub(super) mod report;
+pub(super) mod run;
+pub(super) mod setup;
+pub(super) mod subscriptions;
+pub(super) mod vars;
+pub(super) mod workloads;

@@ -1,0 +1,165 @@
+//! `[[setup]]`: SQL in order, before anything is wired.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, de};
+
+use crate::spec::field::{At, Field, Later, Templated};
+use crate::spec::scalar::Text;
+use crate::spec::scenario::Setup;
+use crate::spec::scope::{Kind, Scope};
+use crate::text::{Code, Issue, Span};
+
+/// A step of set-up.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "a table with `name`, `nodes` and `sql` or `file`")]
+#[schemars(rename = "Setup")]
+pub(in crate::spec) struct RawSetup {
+    /// Name, by which scenarios change or leave out the step.
+    #[schemars(required)]
+    pub(in crate::spec) name: Option<At<String>>,
+    /// The step that a scenario's new one stands behind; without it, new steps come last.
+    pub(in crate::spec) after: Option<At<String>>,
+    /// Nodes to run it on: a list of names, or "all".
+    pub(in crate::spec) nodes: Option<At<RawNodes>>,
+    /// SQL text.
+    pub(in crate::spec) sql: Field<Text>,
+    /// SQL file, relative to this file; a template like every text.
+    pub(in crate::spec) file: Field<Text>,
+    #[schemars(skip)]
+    pub(in crate::spec) pgbench_init: Option<At<Later>>,
+}
+
+/// Nodes by name, or all.
+#[derive(Debug, Clone)]
+pub(in crate::spec) enum RawNodes {
+    All(Templated<Text>),
+    Listed(Vec<At<Templated<Text>>>),
+}
+
+impl<'de> Deserialize<'de> for RawNodes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = RawNodes;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a list of nodes such as [\"publisher\"], or \"all\"")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<RawNodes, E> {
+                Ok(RawNodes::All(if crate::spec::field::is_template(text) {
+                    Templated::Template(text.to_owned())
+                } else {
+                    Templated::Literal(Text(text.to_owned()))
+                }))
+            }
+            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<RawNodes, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(RawNodes::Listed)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for RawNodes {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Nodes".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
+    }
+}
+
+/// The nodes meant, each known. A single name is taken for a list of one.
+pub(in crate::spec) fn nodes(raw: &At<RawNodes>, scope: &mut Scope<'_, '_>) -> Vec<String> {
+    let written: Vec<At<Text>> = match &raw.value {
+        RawNodes::All(field) => {
+            let Some(text) = scope.at(&At { span: raw.span, value: field.clone() }) else { return Vec::new() };
+            if text.value.0 == "all" {
+                return scope.names.nodes.clone();
+            }
+            vec![text]
+        }
+        RawNodes::Listed(list) => list.iter().filter_map(|field| scope.at(field)).collect(),
+    };
+    written.into_iter().filter(|name| scope.known(Kind::Node, name)).map(|name| name.value.0).collect()
+}
+
+pub(in crate::spec) fn lower(steps: &[At<RawSetup>], scope: &mut Scope<'_, '_>) -> Vec<Setup> {
+    let mut out: Vec<Setup> = Vec::new();
+    for at in steps {
+        let raw = &at.value;
+        let Some(name) =
+            name_of(raw.name.as_ref(), "a setup step", at.span, out.iter().map(|step| step.name.as_str()), scope)
+        else {
+            continue;
+        };
+        let owner = format!("setup step `{name}`");
+        let nodes = match &raw.nodes {
+            Some(list) => nodes(list, scope),
+            None => {
+                scope.missing_key("nodes", &owner, at.span);
+                continue;
+            }
+        };
+        if scope.later(raw.pgbench_init.as_ref(), "pgbench_init", "set-up once") {
+            continue;
+        }
+        if let Some(sql) = sql_or_file(raw.sql.as_ref(), raw.file.as_ref(), &owner, at.span, scope) {
+            out.push(Setup { name, nodes, sql: sql.value, span: sql.span });
+        }
+    }
+    out
+}
+
+/// SQL written in place or in a file.
+pub(in crate::spec) fn sql_or_file(
+    sql: Option<&At<Templated<Text>>>,
+    file: Option<&At<Templated<Text>>>,
+    owner: &str,
+    at: Span,
+    scope: &mut Scope<'_, '_>,
+) -> Option<At<String>> {
+    if !scope.exactly_one(owner, at, &[("sql", sql.map(|sql| sql.span)), ("file", file.map(|file| file.span))]) {
+        return None;
+    }
+    match (sql, file) {
+        (Some(sql), _) => scope.at(sql).map(|at| At { span: at.span, value: at.value.0 }),
+        (_, Some(file)) => scope.file(file),
+        _ => None,
+    }
+}
+
+/// The name of an entry of an array of tables: there, well formed, and not taken.
+pub(in crate::spec) fn name_of<'a>(
+    name: Option<&At<String>>,
+    owner: &str,
+    at: Span,
+    mut taken: impl Iterator<Item = &'a str>,
+    scope: &mut Scope<'_, '_>,
+) -> Option<String> {
+    let Some(name) = name else {
+        scope.missing_key("name", owner, at);
+        return None;
+    };
+    check_name(name, scope);
+    if taken.any(|other| other == name.value) {
+        scope.tell(
+            Issue::new(Code::BadName, format!("the name `{}` stands twice", name.value), name.span, "again here")
+                .help("give each its own name"),
+        );
+        return None;
+    }
+    Some(name.value.clone())
+}
+
+/// Tells a name that breaks the rule.
+pub(in crate::spec) fn check_name(name: &At<String>, scope: &mut Scope<'_, '_>) {
+    if !crate::spec::scope::is_name(&name.value) {
+        scope.tell(
+            Issue::new(Code::BadName, format!("`{}` is no name", name.value), name.span, "not a name")
+                .help("write a letter, then letters, digits and `_`, all in lower case; prose goes into `title`"),
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! `[workloads.NAME]`: loads by script.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::spec::field::{At, Field, Later, Named};
+use crate::spec::scalar::{Count, OneOf, Span_, Text, Word};
+use crate::spec::scenario::{Extent, Protocol, ScriptText, Workload};
+use crate::spec::scope::{Chosen, Kind, Scope, not_yet};
+
+/// A load.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "a table with `node`, `script` and `transactions` or `duration`")]
+#[schemars(rename = "Workload")]
+pub(in crate::spec) struct RawWorkload {
+    /// Node under load.
+    #[schemars(required)]
+    pub(in crate::spec) node: Field<Text>,
+    /// Client connections. Default 1.
+    pub(in crate::spec) clients: Field<Count>,
+    /// Threads of the load driver. Default: its own choice.
+    pub(in crate::spec) threads: Field<Count>,
+    /// Transactions of all clients together.
+    pub(in crate::spec) transactions: Field<Count>,
+    /// Length of the load.
+    pub(in crate::spec) duration: Field<Span_>,
+    /// Script in pgbench's language.
+    pub(in crate::spec) script: Field<Text>,
+    /// Script file, relative to this file.
+    pub(in crate::spec) file: Field<Text>,
+    /// How statements are sent: `prepared` (the default) or `simple`.
+    pub(in crate::spec) protocol: Field<OneOf<RawProtocol>>,
+    /// What runs the script: `runner`, the built-in driver.
+    pub(in crate::spec) engine: Field<OneOf<RawEngine>>,
+    #[schemars(skip)]
+    pub(in crate::spec) builtin: Option<At<Later>>,
+    #[schemars(skip)]
+    pub(in crate::spec) scripts: Option<At<Later>>,
+    #[schemars(skip)]
+    pub(in crate::spec) cpus: Option<At<Later>>,
+    #[schemars(skip)]
+    pub(in crate::spec) rate: Option<At<Later>>,
+}
+
+/// How statements are sent, as written.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) enum RawProtocol {
+    Prepared,
+    Simple,
+    Extended,
+}
+impl Word for RawProtocol {
+    const EXPECTED: &'static str = "`prepared` or `simple`";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("prepared", RawProtocol::Prepared), ("simple", RawProtocol::Simple), ("extended", RawProtocol::Extended)];
+}
+
+/// What runs a script, as written.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) enum RawEngine {
+    Runner,
+    Pgbench,
+}
+impl Word for RawEngine {
+    const EXPECTED: &'static str = "`runner`";
+    const WORDS: &'static [(&'static str, Self)] = &[("runner", RawEngine::Runner), ("pgbench", RawEngine::Pgbench)];
+}
+
+/// Most clients a load may have: beyond it no server of this size answers.
+const MAX_CLIENTS: u64 = 10_000;
+
+pub(in crate::spec) fn lower(raw: &Named<RawWorkload>, scope: &mut Scope<'_, '_>) -> IndexMap<String, Workload> {
+    let mut out = IndexMap::new();
+    for (name, at) in raw {
+        if let Some(workload) = workload(name, &at.value, scope) {
+            out.insert(name.value.clone(), workload);
+        }
+    }
+    out
+}
+
+fn workload(name: &At<String>, raw: &RawWorkload, scope: &mut Scope<'_, '_>) -> Option<Workload> {
+    let owner = format!("workload `{}`", name.value);
+    scope.later(raw.cpus.as_ref(), "cpus", "pinning");
+    scope.later(raw.rate.as_ref(), "rate", "the rest of pgbench's language");
+    let node = scope.required(&raw.node, "node", &owner, name.span).filter(|node| scope.known(Kind::Node, node));
+    let small = |count: Count| u32::try_from(count.0.min(MAX_CLIENTS)).expect("bounded above");
+    let clients = scope.chosen(&raw.clients, 1, small);
+    let threads = scope.value(&raw.threads).map(|at| Chosen { value: small(at.value), at: Some(at.span) });
+    if let Some(at) = scope.value(&raw.engine)
+        && matches!(at.value.0, RawEngine::Pgbench)
+    {
+        scope.tell(not_yet("engine = \"pgbench\"", "pgbench as an engine", at.span));
+    }
+    let protocol = match scope.value(&raw.protocol) {
+        None => Chosen::default_of(Protocol::Prepared),
+        Some(at) => {
+            let value = match at.value.0 {
+                RawProtocol::Prepared => Protocol::Prepared,
+                RawProtocol::Simple => Protocol::Simple,
+                RawProtocol::Extended => {
+                    scope.tell(not_yet("protocol = \"extended\"", "the rest of pgbench's language", at.span));
+                    Protocol::Prepared
+                }
+            };
+            Chosen { value, at: Some(at.span) }
+        }
+    };
+    let (transactions, duration) = (scope.value(&raw.transactions), scope.value(&raw.duration));
+    let spans = |a: Option<crate::text::Span>, b: Option<crate::text::Span>| [("transactions", a), ("duration", b)];
+    let given = spans(raw.transactions.as_ref().map(|at| at.span), raw.duration.as_ref().map(|at| at.span));
+    let one_extent = scope.exactly_one(&owner, name.span, &given);
+    let extent = match (transactions, duration) {
+        (Some(n), _) => Some(Extent::Transactions(n.value.0)),
+        (_, Some(length)) => Some(Extent::Duration(length.value.0)),
+        _ => None,
+    };
+    let script = script(&name.value, raw, &owner, name.span, scope);
+    Some(Workload {
+        span: name.span,
+        node: node?.value.0,
+        clients,
+        threads,
+        extent: extent.filter(|_| one_extent)?,
+        protocol,
+        scripts: vec![script?],
+    })
+}
+
+fn script(
+    name: &str,
+    raw: &RawWorkload,
+    owner: &str,
+    at: crate::text::Span,
+    scope: &mut Scope<'_, '_>,
+) -> Option<ScriptText> {
+    let later = scope.later(raw.builtin.as_ref(), "builtin", "pgbench as an engine")
+        | scope.later(raw.scripts.as_ref(), "scripts", "the rest of pgbench's language");
+    if later {
+        return None;
+    }
+    let keys = [("script", raw.script.as_ref().map(|at| at.span)), ("file", raw.file.as_ref().map(|at| at.span))];
+    if !scope.exactly_one(owner, at, &keys) {
+        return None;
+    }
+    let text = match (&raw.script, &raw.file) {
+        (Some(script), _) => scope.at(script).map(|at| At { span: at.span, value: at.value.0 }),
+        (_, Some(file)) => scope.file(file),
+        _ => None,
+    }?;
+    Some(ScriptText { name: name.to_owned(), text: text.value, span: text.span })
+}

@@ -1,0 +1,23 @@
+//! Statistics of a few rounds: summaries, intervals, exact rank tests and the rules by which a claim is judged.
+//!
+//! A leaf: it imports nothing of the crate, reads no clock and no file, and formats no numbers.
+//! The same numbers give the same bits whatever order the rounds come in.
+mod bootstrap;
+mod compare;
+mod distribution;
+mod interval;
+mod random;
+mod rank;
+mod sample;
+mod verdict;
+
+pub use bootstrap::{BootstrapMethod, LEAST_FOR_BOOTSTRAP, bootstrap_of_mean, bootstrap_of_ratio};
+pub use compare::{Better, Compared, Comparison, compare};
+pub use distribution::{normal_cdf, normal_quantile, student_t_cdf, student_t_quantile};
+pub use interval::{
+    Interval, MeanEstimate, NoEstimate, RatioEstimate, difference_of_pairs, mean_of_values, ratio_of_pairs,
+};
+pub use random::SplitMix64;
+pub use rank::{RankMethod, RankTest, mann_whitney, sign_test, wilcoxon_signed_rank};
+pub use sample::Summary;
+pub use verdict::{Bounds, Estimate, Judgement, Neutral, Outcome, ROUNDS_FOR_INTERVAL, judge};

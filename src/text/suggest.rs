@@ -1,15 +1,16 @@
 //! "Did you mean": the nearest of the known names.
 
-/// Similarity (Jaro-Winkler, 0 to 1) below which a suggestion would mislead more than help.
-const THRESHOLD: f64 = 0.82;
-
-/// The known name nearest to `word`, if one is near enough.
+/// The known name that `word` most likely means: at most a third of its letters (and at least one, but not all)
+/// inserted, dropped, replaced or swapped with their neighbour, in any case.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    let letters = word.chars().count();
+    let tolerance = (letters / 3).max(1);
     known
         .into_iter()
-        .map(|name| (strsim::jaro_winkler(&word.to_lowercase(), &name.to_lowercase()), name))
-        .filter(|(similarity, _)| *similarity > THRESHOLD)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|name| (strsim::osa_distance(&word, &name.to_lowercase()), name))
+        .filter(|(distance, _)| *distance <= tolerance && *distance < letters)
+        .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
 
@@ -23,5 +24,7 @@ mod tests {
         assert_eq!(nearest("publsher", known), Some("publisher"));
         assert_eq!(nearest("Subscriber", known), Some("subscriber"));
         assert_eq!(nearest("x", known), None);
+        assert_eq!(nearest("x", ["y"]), None);
+        assert_eq!(nearest("st", ["set"]), Some("set"));
     }
 }

@@ -4,10 +4,12 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::script::Script;
 use crate::spec::field::{At, Field, Later, Named};
 use crate::spec::scalar::{Count, OneOf, Span_, Text, Word};
 use crate::spec::scenario::{Extent, Protocol, ScriptText, Workload};
 use crate::spec::scope::{Chosen, Kind, Scope, not_yet};
+use crate::text::{Code, Issue};
 
 /// A load.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -149,5 +151,39 @@ fn script(
         (_, Some(file)) => scope.file(file),
         _ => None,
     }?;
+    check(&text, raw, scope)?;
     Some(ScriptText { name: name.to_owned(), text: text.value, span: text.span })
+}
+
+/// Tells every mistake of a rendered script: at its own bytes where the script is written as it is sent, else at
+/// the whole of it.
+fn check(text: &At<String>, raw: &RawWorkload, scope: &mut Scope<'_, '_>) -> Option<()> {
+    let simple = matches!(scope.value(&raw.protocol).map(|at| at.value.0), Some(RawProtocol::Simple));
+    let mut mistakes: Vec<(std::ops::Range<usize>, String, Option<String>)> = Vec::new();
+    match Script::parse(&text.value) {
+        Err(errors) => mistakes.extend(errors.into_iter().map(|error| (error.range, error.message, error.help))),
+        Ok(script) => {
+            for (name, range) in script.undefined() {
+                let help =
+                    "give it a value with `\\set` before; a time or a cast needs no colon before a name".to_owned();
+                mistakes.push((range.clone(), format!("the variable `:{name}` has no value here"), Some(help)));
+            }
+            if !simple {
+                for (name, range) in script.quoted() {
+                    let help = "take it out of the quotes, or choose protocol = \"simple\"".to_owned();
+                    let message = format!("`:{name}` stands in quotes, where a prepared statement takes no parameter");
+                    mistakes.push((range.clone(), message, Some(help)));
+                }
+            }
+        }
+    }
+    let good = mistakes.is_empty();
+    for (range, message, help) in mistakes {
+        let line = text.value.get(range.clone()).unwrap_or_default().lines().next().unwrap_or_default().to_owned();
+        let mut issue =
+            Issue::new(Code::Script, message, scope.engine.place(text.span, &text.value, range), format!("`{line}`"));
+        issue.help = help;
+        scope.tell(issue);
+    }
+    good.then_some(())
 }

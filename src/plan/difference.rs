@@ -1,0 +1,163 @@
+//! What is not the same in all cells, and what versions differ in without the spec's doing.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::Cell;
+use super::sql::publication;
+use crate::spec::scenario::{Action, Body, Extent, MarkerCommit, Step, Transport};
+use crate::text::format_duration;
+
+/// Something that is not the same in all cells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// What, such as "subscriber: work_mem".
+    pub what: String,
+    /// What it is, by cell; "–" where it is not there.
+    pub values: IndexMap<String, String>,
+}
+
+/// What is not the same in all cells, in the order of building.
+pub(super) fn between(cells: &[Cell]) -> Vec<Difference> {
+    let facets: Vec<IndexMap<String, String>> = cells.iter().map(facets).collect();
+    let mut whats: Vec<&String> = Vec::new();
+    for facet in &facets {
+        for what in facet.keys() {
+            if !whats.contains(&what) {
+                whats.push(what);
+            }
+        }
+    }
+    whats
+        .into_iter()
+        .filter(|what| facets.windows(2).any(|pair| pair[0].get(*what) != pair[1].get(*what)))
+        .map(|what| Difference {
+            what: what.clone(),
+            values: cells
+                .iter()
+                .zip(&facets)
+                .map(|(cell, facet)| (cell.name.clone(), facet.get(what).cloned().unwrap_or_else(|| "–".to_owned())))
+                .collect(),
+        })
+        .collect()
+}
+
+/// Everything executable of a cell, in small named pieces.
+fn facets(cell: &Cell) -> IndexMap<String, String> {
+    let scenario = &cell.scenario;
+    let mut out = IndexMap::new();
+    let transport = match scenario.transport.value {
+        Transport::Unix => "unix",
+        Transport::Tcp => "tcp",
+    };
+    out.insert("transport".to_owned(), transport.to_owned());
+    for (name, node) in &cell.nodes {
+        let server = node
+            .build
+            .as_ref()
+            .map_or_else(|| node.wanted.to_string(), |build| format!("PostgreSQL {}", build.release));
+        out.insert(format!("node {name}"), server);
+        if let Some(checksums) = node.checksums {
+            out.insert(format!("{name}: checksums"), checksums.to_string());
+        }
+        for (setting, planned) in &node.settings {
+            out.insert(format!("{name}: {setting}"), planned.value.clone());
+        }
+    }
+    for setup in &scenario.setup {
+        out.insert(format!("setup `{}` on {}", setup.name, setup.nodes.join(", ")), one_line(&setup.sql));
+    }
+    for (name, of) in &scenario.publications {
+        out.insert(format!("publication `{name}` on {}", of.node), publication::create(name, of));
+    }
+    for (name, of) in &scenario.subscriptions {
+        out.insert(
+            format!("subscription `{name}`"),
+            format!("{} from {} ({})", of.node, of.publisher, of.publications.join(", ")),
+        );
+        for (option, written) in &of.options {
+            out.insert(format!("subscription `{name}`: {option}"), written.value.clone());
+        }
+    }
+    for (name, load) in &scenario.workloads {
+        let extent = match load.extent {
+            Extent::Transactions(n) => format!("{n} transactions"),
+            Extent::Duration(length) => format_duration(length),
+        };
+        out.insert(
+            format!("workload `{name}`"),
+            format!("{} on {}, {} client(s), {}", extent, load.node, load.clients.value, load.protocol.value.as_str()),
+        );
+        for script in &load.scripts {
+            out.insert(format!("workload `{name}`: script"), one_line(&script.text));
+        }
+    }
+    for phase in &scenario.phases {
+        let body = match &phase.body {
+            Body::Run(loads) => format!("run {}", loads.join(", ")),
+            Body::WaitApplied => "wait applied".to_owned(),
+            Body::Hold(length) => format!("hold {}", format_duration(*length)),
+        };
+        let steps = |steps: &[Step]| steps.iter().map(|step| words(&step.action)).collect::<Vec<_>>().join(", ");
+        let mut parts = vec![body];
+        for (key, list) in [("prepare", &phase.prepare), ("start", &phase.start)] {
+            if !list.is_empty() {
+                parts.push(format!("{key} {}", steps(list)));
+            }
+        }
+        out.insert(format!("phase `{}`", phase.name), parts.join("; "));
+    }
+    if scenario.marker_commit.value == MarkerCommit::AsLoad {
+        out.insert("marker.commit".to_owned(), "as_load".to_owned());
+    }
+    out
+}
+
+/// An action in words.
+pub(super) fn words(action: &Action) -> String {
+    match action {
+        Action::Disable(name) => format!("disable {name}"),
+        Action::Enable(name) => format!("enable {name}"),
+        Action::Refresh(name) => format!("refresh {name}"),
+        Action::Sql { nodes, sql } => format!("SQL on {}: {}", nodes.join(", "), one_line(sql)),
+        Action::Checkpoint(nodes) => format!("checkpoint {}", nodes.join(", ")),
+    }
+}
+
+/// Longest piece of SQL that a table of differences shows.
+const SHOWN: usize = 100;
+
+/// SQL on one line, cut where it would break a table.
+pub(super) fn one_line(sql: &str) -> String {
+    let line = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= SHOWN { line } else { line.chars().take(SHOWN).chain(['…']).collect() }
+}
+
+/// Defaults that changed with a major version and can move a figure, of the versions in use.
+const CHANGED: &[(u32, &str, &str, &str)] = &[
+    (15, "statistics are kept in shared memory", "by a collector process", "in shared memory"),
+    (16, "a subscriber with REPLICA IDENTITY FULL can use any B-tree index", "no", "yes"),
+    (16, "initial copy in binary format with binary = true", "no", "yes"),
+    (16, "a disabled subscription ends and starts its worker", "within seconds", "at once"),
+    (17, "a subscriber with REPLICA IDENTITY FULL can use hash indexes", "no", "yes"),
+    (18, "data checksums (initdb)", "off", "on"),
+    (18, "subscription option streaming", "off", "parallel"),
+    (18, "io_method", "synchronous", "worker"),
+    (18, "effective_io_concurrency", "1", "16"),
+];
+
+/// Where the nodes' versions straddle such a change, one line each.
+pub(super) fn by_version(cells: &[Cell]) -> Vec<String> {
+    let mut majors: Vec<u32> = cells
+        .iter()
+        .flat_map(|cell| cell.nodes.values().filter_map(|node| node.build.as_ref().map(|build| build.release.major)))
+        .collect();
+    majors.sort_unstable();
+    majors.dedup();
+    let (Some(first), Some(last)) = (majors.first(), majors.last()) else { return Vec::new() };
+    CHANGED
+        .iter()
+        .filter(|(since, ..)| first < since && since <= last)
+        .map(|(since, what, before, after)| format!("{what}: {before} before {since}, {after} from {since} on"))
+        .collect()
+}

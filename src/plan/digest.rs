@@ -1,0 +1,44 @@
+//! The digest of the executable part of a plan, by which runs are resumed, merged and compared.
+
+use std::fmt::Write as _;
+
+use sha2::{Digest as _, Sha256};
+
+use super::Cell;
+use crate::spec::Spec;
+
+/// SHA-256 over what is run and measured: instructions, settings, scripts, order. Titles, prose, claims and
+/// tables are not in it, nor where anything is written.
+pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
+    let mut text = String::new();
+    let mut line = |part: &dyn std::fmt::Debug| {
+        writeln!(text, "{part:?}").expect("writing to a string cannot fail");
+    };
+    line(&(spec.run.order.value.as_str(), spec.run.seed.value, spec.run.checkpoint.value));
+    for cell in cells {
+        line(&cell.name);
+        for (name, node) in &cell.nodes {
+            let settings: Vec<(&String, &String)> =
+                node.settings.iter().map(|(name, planned)| (name, &planned.value)).collect();
+            line(&(name, node.place, &node.wanted.version, node.checksums, node.transport, settings));
+        }
+        for load in cell.scenario.workloads.values() {
+            let scripts: Vec<&String> = load.scripts.iter().map(|script| &script.text).collect();
+            line(&(
+                &load.node,
+                load.clients.value,
+                load.threads.as_ref().map(|threads| threads.value),
+                load.extent,
+                load.protocol.value,
+                scripts,
+            ));
+        }
+        line(&cell.scenario.windows);
+        line(&cell.turn);
+    }
+    let hash = Sha256::digest(text.as_bytes());
+    hash.iter().take(16).fold(String::new(), |mut out, byte| {
+        write!(out, "{byte:02x}").expect("writing to a string cannot fail");
+        out
+    })
+}

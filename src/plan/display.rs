@@ -1,0 +1,272 @@
+//! A plan as text: the whole truth, down to each SQL statement and setting with its origin.
+
+use std::fmt::Write as _;
+
+use super::instruction::{Activity, Condition, Filling, Instruction, PhasePlan, TurnPlan};
+use super::node::{NodePlan, Origin};
+use super::{Cell, Plan};
+use crate::spec::scenario::{Extent, Transport};
+use crate::spec::{Chosen, Spec};
+use crate::text::{SourceMap, format_duration};
+
+/// The plan for people. `left_out` are checks that could not be made.
+pub fn text(plan: &Plan, spec: &Spec, sources: &SourceMap, left_out: &[String]) -> String {
+    let mut out = Printer { text: String::new(), sources };
+    out.line(0, &spec.title);
+    let run = &spec.run;
+    out.line(
+        0,
+        &format!(
+            "{} scenario(s) × {} round(s) = {} runs, {} (seed {})",
+            plan.cells.len(),
+            run.rounds.value,
+            plan.turns.len(),
+            run.order.value.as_str(),
+            run.seed.value
+        ),
+    );
+    out.line(0, "");
+    out.differences(plan);
+    out.line(0, "Choices");
+    out.chosen("run.rounds", &run.rounds, &run.rounds.value.to_string());
+    out.chosen("run.order", &run.order, run.order.value.as_str());
+    out.chosen("run.seed", &run.seed, &run.seed.value.to_string());
+    out.chosen("run.checkpoint", &run.checkpoint, &run.checkpoint.value.to_string());
+    for (name, value, span) in &spec.vars {
+        let value = if value.contains("{{") { value.clone() } else { format!("{value:<8}") };
+        out.line(1, &format!("vars.{name} = {value}  {}", sources.locate(*span)));
+    }
+    out.line(0, "");
+    for cell in &plan.cells {
+        out.cell(cell);
+    }
+    out.line(0, "Order of the runs");
+    let mut round = 0;
+    let mut names: Vec<&str> = Vec::new();
+    for turn in &plan.turns {
+        if turn.round != round && !names.is_empty() {
+            out.line(1, &format!("round {round}: {}", names.join(", ")));
+            names.clear();
+        }
+        round = turn.round;
+        names.push(&plan.cells[turn.cell].name);
+    }
+    if !names.is_empty() {
+        out.line(1, &format!("round {round}: {}", names.join(", ")));
+    }
+    for check in left_out {
+        out.line(0, &format!("Left out: {check}"));
+    }
+    out.line(0, &format!("Digest {}", plan.digest));
+    out.text
+}
+
+struct Printer<'a> {
+    text: String,
+    sources: &'a SourceMap,
+}
+
+impl Printer<'_> {
+    fn line(&mut self, depth: usize, text: &str) {
+        for line in text.lines() {
+            let line = format!("{:indent$}{line}", "", indent = depth * 2);
+            writeln!(self.text, "{}", line.trim_end()).expect("writing to a string cannot fail");
+        }
+        if text.is_empty() {
+            self.text.push('\n');
+        }
+    }
+
+    fn chosen<T>(&mut self, key: &str, chosen: &Chosen<T>, value: &str) {
+        let origin = chosen.at.map_or_else(|| "default".to_owned(), |span| self.sources.locate(span));
+        self.line(1, &format!("{key} = {value:<8}  {origin}"));
+    }
+
+    fn differences(&mut self, plan: &Plan) {
+        if plan.cells.len() > 1 {
+            self.line(0, "What differs between the scenarios");
+            if plan.differences.is_empty() {
+                self.line(1, "nothing: every scenario does the same");
+            }
+            for difference in &plan.differences {
+                self.line(1, &difference.what);
+                for (cell, value) in &difference.values {
+                    self.line(2, &format!("{cell}: {value}"));
+                }
+            }
+        }
+        let by_version = if plan.by_version.is_empty() { "nothing".to_owned() } else { plan.by_version.join("; ") };
+        self.line(0, &format!("Differs without the spec's doing (defaults by version): {by_version}"));
+        self.line(0, "");
+    }
+
+    fn cell(&mut self, cell: &Cell) {
+        let scenario = &cell.scenario;
+        let title = if scenario.title == cell.name { String::new() } else { format!(" – {}", scenario.title) };
+        self.line(0, &format!("Scenario `{}`{title}", cell.name));
+        let transport = if scenario.transport.value == Transport::Tcp { "tcp" } else { "unix" };
+        self.chosen("postgres.transport", &scenario.transport, transport);
+        for (name, node) in &cell.nodes {
+            self.node(name, node);
+        }
+        for (name, load) in &scenario.workloads {
+            let extent = match load.extent {
+                Extent::Transactions(n) => format!("{n} transactions of all clients together"),
+                Extent::Duration(length) => format_duration(length),
+            };
+            self.line(1, &format!("workload {name}: {extent} on {}, engine runner", load.node));
+            self.line(0, "");
+            self.text.pop();
+            for (key, at, value) in [
+                ("clients", load.clients.at, load.clients.value.to_string()),
+                ("protocol", load.protocol.at, load.protocol.value.as_str().to_owned()),
+            ] {
+                let origin = at.map_or_else(|| "default".to_owned(), |span| self.sources.locate(span));
+                self.line(2, &format!("{key} = {value:<8}  {origin}"));
+            }
+            for script in &load.scripts {
+                self.line(2, &format!("script {}  {}", script.name, self.sources.locate(script.span)));
+                self.line(3, script.text.trim());
+            }
+        }
+        self.turn(&cell.turn);
+        self.line(0, "");
+    }
+
+    fn node(&mut self, name: &str, node: &NodePlan) {
+        let server = match &node.build {
+            Some(build) => match &build.bin {
+                Some(bin) => format!("PostgreSQL {} in {} ({})", build.release, bin.display(), build.origin),
+                None => format!("PostgreSQL {} ({})", build.release, build.origin),
+            },
+            None => format!("{} (not found)", node.wanted),
+        };
+        self.line(1, &format!("node {name}: {server}"));
+        let checksums = node.checksums.map_or_else(|| "the version's default".to_owned(), |on| on.to_string());
+        self.line(2, &format!("checksums = {checksums}"));
+        for (setting, planned) in &node.settings {
+            let origin = match &planned.origin {
+                Origin::Spec(span) => self.sources.locate(*span),
+                Origin::Runner(reason) => format!("runner: {reason}"),
+            };
+            self.line(2, &format!("{setting} = {:<8}  {origin}", planned.value));
+        }
+    }
+
+    fn turn(&mut self, turn: &TurnPlan) {
+        let mut stage = None;
+        for step in &turn.up {
+            if stage != Some(step.stage) {
+                self.line(1, step.stage.as_str());
+                stage = Some(step.stage);
+            }
+            self.instruction(2, &step.instruction, Some(&step.what));
+        }
+        for phase in &turn.phases {
+            self.phase(phase);
+        }
+        self.line(1, "finish");
+        for instruction in turn.finish.iter().chain(&turn.down) {
+            self.instruction(2, instruction, None);
+        }
+    }
+
+    fn phase(&mut self, phase: &PhasePlan) {
+        let warm_up = if phase.measure { "" } else { ", not measured" };
+        self.line(1, &format!("phase {} (at most {}{warm_up})", phase.name, format_duration(phase.bound)));
+        for instruction in &phase.prepare {
+            self.instruction(2, instruction, None);
+        }
+        self.line(2, "-- the clock starts");
+        for instruction in &phase.start {
+            self.instruction(2, instruction, None);
+        }
+        for activity in &phase.activities {
+            self.line(2, &format!("until {}", activity_words(activity)));
+        }
+        if let Filling::Hold(length) = phase.filling {
+            self.line(2, &format!("hold {}", format_duration(length)));
+        }
+        for (after, instruction) in &phase.events {
+            self.line(2, &format!("after {}", format_duration(*after)));
+            self.instruction(3, instruction, None);
+        }
+        self.line(2, "-- the clock stops");
+    }
+
+    fn instruction(&mut self, depth: usize, instruction: &Instruction, what: Option<&str>) {
+        let (head, body) = words(instruction);
+        let what = what.map(|what| format!("  -- {what}")).unwrap_or_default();
+        self.line(depth, &format!("{head}{what}"));
+        if let Some(body) = body {
+            self.line(depth + 1, &body);
+        }
+    }
+}
+
+/// An activity in words.
+pub fn activity_words(activity: &Activity) -> String {
+    match activity {
+        Activity::Load { workload } => format!("workload {workload} has ended"),
+        Activity::Marker { id, nodes } => {
+            let nodes: Vec<String> = nodes
+                .iter()
+                .map(|(node, count)| if *count == 1 { node.clone() } else { format!("{node} ({count} times)") })
+                .collect();
+            format!("marker {id} is visible on {}", nodes.join(", "))
+        }
+        Activity::Startup { subscription } => format!("the slot of {subscription} is active"),
+    }
+}
+
+/// A condition in words.
+pub fn condition_words(condition: &Condition) -> String {
+    match condition {
+        Condition::Synced { subscription } => format!("every table of subscription {subscription} is ready"),
+        Condition::Disabled { subscription } => {
+            format!("no worker of subscription {subscription} runs and its slot is inactive")
+        }
+        Condition::LauncherFree { node } => {
+            format!("wal_retrieve_retry_interval has passed since the launcher of {node} last started a worker")
+        }
+    }
+}
+
+/// An instruction in words: a heading and, for SQL, its text.
+pub fn words(instruction: &Instruction) -> (String, Option<String>) {
+    match instruction {
+        Instruction::Start { nodes } => (format!("start {}", nodes.join(", ")), None),
+        Instruction::Stop { nodes } => (format!("stop {} and remove what they wrote", nodes.join(", ")), None),
+        Instruction::Sql { node, sql } => (format!("SQL on {node}"), Some(sql.display())),
+        Instruction::Await { condition, bound } => {
+            (format!("wait until {} (at most {})", condition_words(condition), format_duration(*bound)), None)
+        }
+        Instruction::Ready { activity } => {
+            let what = match activity {
+                Activity::Load { workload } => {
+                    format!("open the connections of workload {workload} and prepare its statements")
+                }
+                Activity::Marker { nodes, .. } => {
+                    format!(
+                        "listen for the marker on {}",
+                        nodes.iter().map(|(node, _)| node.as_str()).collect::<Vec<_>>().join(", ")
+                    )
+                }
+                Activity::Startup { subscription } => format!("watch the slot of {subscription}"),
+            };
+            (what, None)
+        }
+        Instruction::Open { phase } => (format!("read the counters and start the clock of {phase}"), None),
+        Instruction::Close { phase } => (format!("stop the clock of {phase} and read the counters"), None),
+        Instruction::Settle => {
+            ("close the load's connections, disable the subscriptions, read the settled statistics".to_owned(), None)
+        }
+        Instruction::Verify { projections } => {
+            let list: Vec<String> = projections
+                .iter()
+                .map(|p| format!("{} on {} and {}", p.subscription, p.publisher, p.subscriber))
+                .collect();
+            (format!("compare rows and checksums of {}", list.join("; ")), None)
+        }
+    }
+}

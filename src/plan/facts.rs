@@ -1,0 +1,108 @@
+//! What is known of the machine when a plan is made: which servers there are and which settings they refuse.
+//!
+//! The plan asks ([`Questions`]); someone with hands answers ([`Facts`]); both are data, so planning stays pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// A version as printed by `postgres --version`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Release {
+    /// Major version.
+    pub major: u32,
+    /// Minor version.
+    pub minor: u32,
+}
+
+impl std::fmt::Display for Release {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// A server that can be started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Build {
+    /// Its version.
+    pub release: Release,
+    /// Folder of its programs; `None` if it would first be installed.
+    pub bin: Option<PathBuf>,
+    /// Where it comes from, in words.
+    pub origin: String,
+}
+
+/// What a node asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Wanted {
+    /// Version such as "18" or "15.18"; `None` for the newest.
+    pub version: Option<String>,
+    /// Folder of programs, as seen from the working folder.
+    pub bin: Option<PathBuf>,
+}
+
+impl std::fmt::Display for Wanted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.version, &self.bin) {
+            (Some(version), None) => write!(f, "PostgreSQL {version}"),
+            (None, None) => f.write_str("the newest PostgreSQL"),
+            (Some(version), Some(bin)) => write!(f, "PostgreSQL {version} in {}", bin.display()),
+            (None, Some(bin)) => write!(f, "the PostgreSQL in {}", bin.display()),
+        }
+    }
+}
+
+/// What must be found out before a plan can be made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Questions {
+    /// Servers.
+    pub builds: BTreeSet<Wanted>,
+    /// Settings, by the server that must take them: name and value.
+    pub settings: BTreeSet<(Wanted, String, String)>,
+}
+
+/// What a server says of a setting it does not take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Refusal {
+    /// It has no such setting.
+    Lacking,
+    /// It refuses the value, in these words.
+    Value(String),
+}
+
+/// The answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The server for each that was asked for; one that is not there is not in it.
+    #[serde(with = "pairs")]
+    pub builds: BTreeMap<Wanted, Build>,
+    /// Settings that a server refuses.
+    #[serde(with = "pairs")]
+    pub refused: BTreeMap<(Wanted, String, String), Refusal>,
+    /// Checks that could not be made, with the reason; printed.
+    pub left_out: Vec<String>,
+}
+
+/// Maps whose keys are not text, stored as lists of pairs.
+mod pairs {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+        map: &BTreeMap<K, V>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    pub(super) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Ok(Vec::<(K, V)>::deserialize(deserializer)?.into_iter().collect())
+    }
+}

@@ -1,0 +1,129 @@
+//! Everything is decided here: from a spec and what is known of the machine to instructions, settings with their
+//! origin, SQL, and the order of the turns. Later stages only do it. Pure.
+
+mod build;
+mod check;
+mod difference;
+mod digest;
+pub mod display;
+pub mod facts;
+pub mod instruction;
+mod node;
+mod options;
+pub mod order;
+mod phase;
+pub mod shell;
+pub mod sql;
+
+use std::path::PathBuf;
+
+use indexmap::IndexMap;
+
+pub use difference::Difference;
+pub use node::{NodePlan, Origin, PlannedSetting};
+
+use self::facts::{Facts, Questions, Wanted};
+use self::instruction::TurnPlan;
+use self::order::Turn;
+use crate::spec::scenario::Node;
+use crate::spec::{LoweredCell, Scenario, Spec};
+use crate::text::source::relative_to;
+use crate::text::{Issues, SourceMap};
+
+/// A cell: a scenario at a point of the axes, with all that is done in one turn of it.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Name: the scenario's, with the point where there are axes.
+    pub name: String,
+    /// What the spec says.
+    pub scenario: Scenario,
+    /// Nodes as they will be started.
+    pub nodes: IndexMap<String, NodePlan>,
+    /// Instructions of one turn.
+    pub turn: TurnPlan,
+}
+
+/// The whole run, decided.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Cells in the order of the spec.
+    pub cells: Vec<Cell>,
+    /// Turns in order.
+    pub turns: Vec<Turn>,
+    /// Everything that is not the same in all cells, and nothing else.
+    pub differences: Vec<Difference>,
+    /// What differs without the spec's doing: defaults that depend on the version.
+    pub by_version: Vec<String>,
+    /// Digest of the executable part: what is run and measured, not how it is titled, judged or shown.
+    pub digest: String,
+}
+
+/// What must be found out before planning.
+pub fn questions(spec: &Spec, sources: &SourceMap) -> Questions {
+    let mut questions = Questions::default();
+    for cell in &spec.cells {
+        for node in cell.scenario.nodes.values() {
+            let wanted = wanted(node, sources);
+            for (name, written) in node.settings.iter().filter(|(name, _)| !name.contains('.')) {
+                questions.settings.insert((wanted.clone(), name.clone(), written.value.clone()));
+            }
+            questions.builds.insert(wanted);
+        }
+    }
+    questions
+}
+
+fn wanted(node: &Node, sources: &SourceMap) -> Wanted {
+    // A folder is written as seen from its file; one given by a flag, as seen from the working folder.
+    node::wanted(node, |span, path| {
+        let file = sources.file_of(span);
+        if sources.flags().any(|flag| flag.base == file.base) {
+            PathBuf::from(path)
+        } else {
+            relative_to(&file.path, path)
+        }
+    })
+}
+
+/// Plans a spec. Mistakes that depend on versions are added to `issues`; with any, the plan must not be run.
+pub fn plan(spec: &Spec, sources: &SourceMap, facts: &Facts, issues: &mut Issues) -> Plan {
+    let cells: Vec<Cell> = spec.cells.iter().map(|lowered| cell(lowered, spec, sources, facts, issues)).collect();
+    let turns = order::turns(cells.len(), spec.run.rounds.value, spec.run.order.value, spec.run.seed.value);
+    let differences = difference::between(&cells);
+    let by_version = difference::by_version(&cells);
+    let digest = digest::of(spec, &cells);
+    Plan { cells, turns, differences, by_version, digest }
+}
+
+fn cell(lowered: &LoweredCell, spec: &Spec, sources: &SourceMap, facts: &Facts, issues: &mut Issues) -> Cell {
+    let scenario = &lowered.scenario;
+    let wanted_of = |name: &str| scenario.nodes.get(name).map(|node| wanted(node, sources)).unwrap_or_default();
+    let major = |name: &str| {
+        let wanted = wanted_of(name);
+        match facts.builds.get(&wanted) {
+            Some(build) => Some(build.release.major),
+            None => wanted.version.as_ref().and_then(|version| version.split('.').next()?.parse().ok()),
+        }
+    };
+    check::check(scenario, &wanted_of, &major, facts, &mut |issue| issues.push(issue));
+    let nodes = scenario
+        .nodes
+        .iter()
+        .enumerate()
+        .map(|(place, (name, node))| {
+            let wanted = wanted_of(name);
+            let plan = NodePlan {
+                place,
+                build: facts.builds.get(&wanted).cloned(),
+                wanted,
+                checksums: node.checksums.as_ref().map(|checksums| checksums.value),
+                transport: scenario.transport.value,
+                settings: node::settings(name, node, scenario, &mut |issue| issues.push(issue)),
+            };
+            (name.clone(), plan)
+        })
+        .collect();
+    let point: Vec<String> = lowered.point.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let name = if point.is_empty() { scenario.name.clone() } else { format!("{}[{}]", scenario.name, point.join(",")) };
+    Cell { name, scenario: scenario.clone(), nodes, turn: build::turn(scenario, spec.run.checkpoint.value, &major) }
+}

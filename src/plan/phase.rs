@@ -1,0 +1,153 @@
+//! Phases to instructions: actions lower here, and the executor never hears of them.
+
+use std::time::Duration;
+
+use super::instruction::{Activity, Condition, Filling, Instruction, PhasePlan, SqlText};
+use super::sql::{marker, subscription};
+use crate::spec::Scenario;
+use crate::spec::scenario::{Action, Body, Phase};
+
+/// Bound of one preparing or building step that waits.
+pub(super) const STEP_BOUND: Duration = Duration::from_secs(600);
+
+/// The phases of a scenario. `major` gives a node's version, where known.
+pub(super) fn lower(scenario: &Scenario, major: &dyn Fn(&str) -> Option<u32>) -> Vec<PhasePlan> {
+    let mut marker_id = 0;
+    (0..scenario.phases.len())
+        .map(|index| {
+            if scenario.phases[index].body == Body::WaitApplied {
+                marker_id += 1;
+            }
+            phase(scenario, index, marker_id, major)
+        })
+        .collect()
+}
+
+fn phase(scenario: &Scenario, index: usize, marker_id: u64, major: &dyn Fn(&str) -> Option<u32>) -> PhasePlan {
+    let phase = &scenario.phases[index];
+    let mut prepare: Vec<Instruction> =
+        phase.prepare.iter().flat_map(|step| action(&step.action, scenario, true)).collect();
+    let mut start = Vec::new();
+    let mut activities = Vec::new();
+    let filling = match &phase.body {
+        Body::Hold(length) => Filling::Hold(*length),
+        Body::Run(loads) => {
+            activities.extend(loads.iter().map(|workload| Activity::Load { workload: workload.clone() }));
+            Filling::Activities
+        }
+        Body::WaitApplied => {
+            let source = source(scenario, index);
+            start.push(Instruction::Sql {
+                node: source.clone(),
+                sql: SqlText::plain(marker::insert(marker_id, scenario.marker_commit.value)),
+            });
+            let nodes = arrivals(scenario, &source);
+            if !nodes.is_empty() {
+                activities.push(Activity::Marker { id: marker_id, nodes });
+            }
+            Filling::Activities
+        }
+    };
+    start.extend(phase.start.iter().flat_map(|step| action(&step.action, scenario, false)));
+    for name in enabled(phase) {
+        let node = &scenario.subscriptions[name].node;
+        if major(node).is_some_and(|major| major < 16) {
+            prepare.push(Instruction::Await {
+                condition: Condition::LauncherFree { node: node.clone() },
+                bound: STEP_BOUND,
+            });
+        }
+        activities.push(Activity::Startup { subscription: name.to_owned() });
+    }
+    prepare.extend(activities.iter().map(|activity| Instruction::Ready { activity: activity.clone() }));
+    PhasePlan {
+        name: phase.name.clone(),
+        measure: phase.measure,
+        prepare,
+        start,
+        activities,
+        filling,
+        events: Vec::new(),
+        bound: phase.timeout.value,
+    }
+}
+
+/// Subscriptions that a phase's start enables.
+fn enabled(phase: &Phase) -> Vec<&str> {
+    phase
+        .start
+        .iter()
+        .filter_map(|step| match &step.action {
+            Action::Enable(name) => Some(name.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// An action as instructions. Before a clock it is complete when the last of them is done.
+fn action(action: &Action, scenario: &Scenario, complete: bool) -> Vec<Instruction> {
+    let on_subscriber =
+        |name: &str, sql: SqlText| Instruction::Sql { node: scenario.subscriptions[name].node.clone(), sql };
+    let wait = |condition: Condition| Instruction::Await { condition, bound: STEP_BOUND };
+    match action {
+        Action::Disable(name) => {
+            let mut out = vec![on_subscriber(name, subscription::disable(name))];
+            if complete {
+                out.push(wait(Condition::Disabled { subscription: name.clone() }));
+            }
+            out
+        }
+        Action::Enable(name) => {
+            let mut out = vec![on_subscriber(name, subscription::enable(name))];
+            if complete {
+                out.push(wait(Condition::Synced { subscription: name.clone() }));
+            }
+            out
+        }
+        Action::Refresh(name) => {
+            let mut out = vec![on_subscriber(name, subscription::refresh(name))];
+            if complete {
+                out.push(wait(Condition::Synced { subscription: name.clone() }));
+            }
+            out
+        }
+        Action::Sql { nodes, sql } => {
+            nodes.iter().map(|node| Instruction::Sql { node: node.clone(), sql: SqlText::plain(sql.clone()) }).collect()
+        }
+        Action::Checkpoint(nodes) => nodes
+            .iter()
+            .map(|node| Instruction::Sql { node: node.clone(), sql: SqlText::plain("CHECKPOINT") })
+            .collect(),
+    }
+}
+
+/// The node that writes the marker: the one under load in the nearest earlier phase, else the first that
+/// publishes, else the first.
+fn source(scenario: &Scenario, index: usize) -> String {
+    let loaded = scenario.phases[..index].iter().rev().find_map(|phase| match &phase.body {
+        Body::Run(loads) => loads.first().and_then(|load| scenario.workloads.get(load)).map(|load| load.node.clone()),
+        _ => None,
+    });
+    loaded
+        .or_else(|| scenario.subscriptions.values().next().map(|subscription| subscription.publisher.clone()))
+        .or_else(|| scenario.nodes.keys().next().cloned())
+        .unwrap_or_default()
+}
+
+/// How often the row arrives at each downstream node: once for each way there.
+fn arrivals(scenario: &Scenario, source: &str) -> Vec<(String, u32)> {
+    let mut copies: indexmap::IndexMap<&str, u32> = indexmap::IndexMap::from([(source, 1)]);
+    // One round for each node is enough without a circle, and bounds the count with one.
+    for _ in 0..scenario.nodes.len() {
+        let mut next: indexmap::IndexMap<&str, u32> = indexmap::IndexMap::from([(source, 1)]);
+        for subscription in scenario.subscriptions.values() {
+            if let Some(count) = copies.get(subscription.publisher.as_str()).copied()
+                && subscription.node != source
+            {
+                *next.entry(subscription.node.as_str()).or_default() += count;
+            }
+        }
+        copies = next;
+    }
+    copies.into_iter().filter(|(node, _)| *node != source).map(|(node, count)| (node.to_owned(), count)).collect()
+}

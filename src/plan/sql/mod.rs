@@ -1,0 +1,6 @@
+//! SQL as text, built from a scenario and printed in a plan before it is run. Pure.
+
+pub mod checksum;
+pub mod marker;
+pub mod publication;
+pub mod subscription;

@@ -47,20 +47,14 @@ pub enum CacheError {
 /// Where the cache lies: for root `/var/cache/runner`, because the servers' user cannot
 /// traverse `/root`; else below `XDG_CACHE_HOME` (if absolute, as its standard demands), else
 /// `~/.cache`.
-pub fn location(
-    uid: u32,
-    xdg_cache_home: Option<&Path>,
-    home: Option<&Path>,
-) -> Result<PathBuf, CacheError> {
+pub fn location(uid: u32, xdg_cache_home: Option<&Path>, home: Option<&Path>) -> Result<PathBuf, CacheError> {
     if uid == 0 {
         return Ok(PathBuf::from("/var/cache/runner"));
     }
     if let Some(xdg) = xdg_cache_home.filter(|p| p.is_absolute()) {
         return Ok(xdg.join("runner"));
     }
-    let home = home
-        .filter(|p| p.is_absolute())
-        .ok_or(CacheError::NoPlace)?;
+    let home = home.filter(|p| p.is_absolute()).ok_or(CacheError::NoPlace)?;
     Ok(home.join(".cache/runner"))
 }
 
@@ -78,11 +72,7 @@ impl Area {
         let folder = cache.join(name);
         let mut builder = fs::DirBuilder::new();
         // Others may read what is installed: as root the servers' user has to.
-        builder
-            .recursive(true)
-            .mode(0o755)
-            .create(&folder)
-            .map_err(|e| unusable(&folder, e))?;
+        builder.recursive(true).mode(0o755).create(&folder).map_err(|e| unusable(&folder, e))?;
         Ok(folder)
     }
 
@@ -101,32 +91,20 @@ impl Area {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
                 Err(TryLockError::WouldBlock) => {
-                    return Err(CacheError::Locked {
-                        path: folder,
-                        bound,
-                    });
+                    return Err(CacheError::Locked { path: folder, bound });
                 }
                 Err(TryLockError::Error(e)) => return Err(unusable(&path, e)),
             }
         }
         clear(&folder);
-        Ok(Self {
-            folder,
-            _lock: file,
-        })
+        Ok(Self { folder, _lock: file })
     }
 
     /// A new empty folder to make something in; gone again when dropped unpublished.
     pub fn making(&self) -> Result<Making, CacheError> {
-        let path = self
-            .folder
-            .join(format!("{MAKING}{}", super::random_name()));
+        let path = self.folder.join(format!("{MAKING}{}", super::random_name()));
         fs::create_dir(&path).map_err(|e| unusable(&path, e))?;
-        Ok(Making {
-            path,
-            area: self.folder.clone(),
-            published: false,
-        })
+        Ok(Making { path, area: self.folder.clone(), published: false })
     }
 }
 
@@ -147,13 +125,10 @@ impl Making {
     /// Gives the folder `mode` and its final name, replacing what stood there.
     pub fn publish(mut self, name: &str, mode: u32) -> Result<PathBuf, CacheError> {
         let target = self.area.join(name);
-        fs::set_permissions(&self.path, fs::Permissions::from_mode(mode))
-            .map_err(|e| unusable(&self.path, e))?;
+        fs::set_permissions(&self.path, fs::Permissions::from_mode(mode)).map_err(|e| unusable(&self.path, e))?;
         if target.exists() {
             // A folder can't be renamed over a filled one; the old one goes first.
-            let old = self
-                .area
-                .join(format!("{MAKING}old-{}", super::random_name()));
+            let old = self.area.join(format!("{MAKING}old-{}", super::random_name()));
             fs::rename(&target, &old).map_err(|e| unusable(&target, e))?;
             let _ = fs::remove_dir_all(old);
         }
@@ -200,10 +175,7 @@ fn clear(area: &Path) {
 }
 
 fn unusable(path: &Path, source: io::Error) -> CacheError {
-    CacheError::Unusable {
-        path: path.to_owned(),
-        source,
-    }
+    CacheError::Unusable { path: path.to_owned(), source }
 }
 
 #[cfg(test)]
@@ -214,21 +186,11 @@ mod tests {
 
     #[test]
     fn root_has_a_place_that_others_can_traverse() {
-        let at = |uid, xdg: Option<&str>, home: Option<&str>| {
-            location(uid, xdg.map(Path::new), home.map(Path::new)).ok()
-        };
-        assert_eq!(
-            at(0, Some("/x"), Some("/root")).unwrap(),
-            Path::new("/var/cache/runner")
-        );
-        assert_eq!(
-            at(7, Some("/x"), Some("/h")).unwrap(),
-            Path::new("/x/runner")
-        );
-        assert_eq!(
-            at(7, Some("x"), Some("/h")).unwrap(),
-            Path::new("/h/.cache/runner")
-        );
+        let at =
+            |uid, xdg: Option<&str>, home: Option<&str>| location(uid, xdg.map(Path::new), home.map(Path::new)).ok();
+        assert_eq!(at(0, Some("/x"), Some("/root")).unwrap(), Path::new("/var/cache/runner"));
+        assert_eq!(at(7, Some("/x"), Some("/h")).unwrap(), Path::new("/x/runner"));
+        assert_eq!(at(7, Some("x"), Some("/h")).unwrap(), Path::new("/h/.cache/runner"));
         assert_eq!(at(7, None, None), None);
     }
 
@@ -245,9 +207,7 @@ mod tests {
         assert!(path.exists(), "an area at work is left alone");
         drop(making);
         assert!(!path.exists());
-        let error = Area::lock(cache.path(), "a", Duration::from_millis(50))
-            .await
-            .unwrap_err();
+        let error = Area::lock(cache.path(), "a", Duration::from_millis(50)).await.unwrap_err();
         assert!(matches!(error, CacheError::Locked { .. }), "{error}");
     }
 
@@ -259,10 +219,7 @@ mod tests {
             let making = area.making().unwrap();
             fs::write(making.path().join(content), content).unwrap();
             let target = making.publish("thing", 0o755).unwrap();
-            let names: Vec<_> = fs::read_dir(target)
-                .unwrap()
-                .map(|e| e.unwrap().file_name())
-                .collect();
+            let names: Vec<_> = fs::read_dir(target).unwrap().map(|e| e.unwrap().file_name()).collect();
             assert_eq!(names, [content]);
         }
     }

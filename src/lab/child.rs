@@ -46,22 +46,12 @@ impl Child {
         std::thread::spawn(move || {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             // Wait without reaping, then reap under the lock.
-            while let Err(rustix::io::Errno::INTR) =
-                rustix::process::waitid(WaitId::Pid(pid), options)
-            {}
+            while let Err(rustix::io::Errno::INTR) = rustix::process::waitid(WaitId::Pid(pid), options) {}
             let mut flag = flag.lock().unwrap_or_else(PoisonError::into_inner);
             let ended = match child.wait4() {
-                Ok(used) => Ended {
-                    status: used.status,
-                    user: used.rusage.utime,
-                    system: used.rusage.stime,
-                },
+                Ok(used) => Ended { status: used.status, user: used.rusage.utime, system: used.rusage.stime },
                 // Only possible if someone else waited for our child.
-                Err(_) => Ended {
-                    status: ExitStatus::from_raw(0xff00),
-                    user: Duration::ZERO,
-                    system: Duration::ZERO,
-                },
+                Err(_) => Ended { status: ExitStatus::from_raw(0xff00), user: Duration::ZERO, system: Duration::ZERO },
             };
             *flag = true;
             sender.send_replace(Some(ended));
@@ -121,10 +111,7 @@ impl Child {
         }
         match rustix::process::kill_process(self.pid, signal) {
             Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-            Err(e) => Err(ProcessError::Signal {
-                pid: self.pid(),
-                source: e.into(),
-            }),
+            Err(e) => Err(ProcessError::Signal { pid: self.pid(), source: e.into() }),
         }
     }
 

@@ -100,11 +100,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const REACH: Reach<'_> = Reach {
-        socket_folder: "/tmp/runner-x/s",
-        port: 5433,
-        transport: Transport::Unix,
-    };
+    const REACH: Reach<'_> = Reach { socket_folder: "/tmp/runner-x/s", port: 5433, transport: Transport::Unix };
 
     #[test]
     fn values_are_quoted_and_ours_come_last() {
@@ -124,11 +120,7 @@ mod tests {
     fn tcp_is_opened_only_when_asked_and_only_with_a_password() {
         assert!(!pg_hba_conf(Transport::Unix).contains("host "));
         let tcp = pg_hba_conf(Transport::Tcp);
-        assert!(
-            tcp.lines()
-                .filter(|l| l.starts_with("host"))
-                .all(|l| l.contains("scram"))
-        );
+        assert!(tcp.lines().filter(|l| l.starts_with("host")).all(|l| l.contains("scram")));
     }
 
     proptest! {

@@ -39,18 +39,12 @@ impl Version {
         let text = output.trim().strip_prefix("postgres (PostgreSQL) ")?;
         let number = text.split_whitespace().next()?;
         let digits = |part: &str| -> Option<u32> {
-            let end = part
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(part.len());
+            let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
             part[..end].parse().ok()
         };
         let (first, rest) = number.split_once('.').unwrap_or((number, "0"));
         let minor = digits(rest).unwrap_or(0);
-        Some(Self {
-            major: digits(first)?,
-            minor,
-            text: text.to_owned(),
-        })
+        Some(Self { major: digits(first)?, minor, text: text.to_owned() })
     }
 }
 
@@ -58,11 +52,7 @@ impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A development build has no minor version: its own word says more.
         let number = self.text.split_whitespace().next().unwrap_or_default();
-        if number.contains('.') {
-            write!(f, "{}.{}", self.major, self.minor)
-        } else {
-            f.write_str(number)
-        }
+        if number.contains('.') { write!(f, "{}.{}", self.major, self.minor) } else { f.write_str(number) }
     }
 }
 
@@ -173,11 +163,7 @@ pub async fn search(search: &Search) -> Result<Found, FindError> {
     let environment: Vec<PathBuf> = search
         .environment
         .as_ref()
-        .map(|value| {
-            std::env::split_paths(value)
-                .filter(|p| !p.as_os_str().is_empty())
-                .collect()
-        })
+        .map(|value| std::env::split_paths(value).filter(|p| !p.as_os_str().is_empty()).collect())
         .unwrap_or_default();
     let named = [
         (&search.flags, Origin::Flag, "--pg-bin"),
@@ -190,18 +176,10 @@ pub async fn search(search: &Search) -> Result<Found, FindError> {
             found.add(installation);
         }
     }
-    let mut places: Vec<(PathBuf, Origin)> = search
-        .cache
-        .iter()
-        .map(|bin| (bin.clone(), Origin::Cache))
-        .collect();
+    let mut places: Vec<(PathBuf, Origin)> = search.cache.iter().map(|bin| (bin.clone(), Origin::Cache)).collect();
     for pattern in system_patterns() {
         let origin = Origin::System((*pattern).to_owned());
-        places.extend(
-            newest_first(expand(Path::new(pattern)))
-                .into_iter()
-                .map(|p| (p, origin.clone())),
-        );
+        places.extend(newest_first(expand(Path::new(pattern))).into_iter().map(|p| (p, origin.clone())));
     }
     if let Some(path) = &search.path {
         for folder in std::env::split_paths(path) {
@@ -234,9 +212,7 @@ impl Found {
         let fits = |i: &&Installation| {
             major.is_none_or(|m| i.version.major == m) && minor.is_none_or(|m| i.version.minor == m)
         };
-        let named = |i: &&Installation| {
-            matches!(i.origin, Origin::Flag | Origin::Environment | Origin::Spec)
-        };
+        let named = |i: &&Installation| matches!(i.origin, Origin::Flag | Origin::Environment | Origin::Spec);
         let mut fitting = self.installations.iter().filter(fits);
         if major.is_some() {
             return fitting.next();
@@ -257,51 +233,27 @@ impl Found {
 }
 
 /// Looks at one folder: its programs, its version, its tools.
-pub async fn examine(
-    folder: &Path,
-    origin: Origin,
-    by: &'static str,
-) -> Result<Installation, FindError> {
-    let lacking: Vec<&'static str> = ["postgres", "initdb"]
-        .into_iter()
-        .filter(|name| !is_program(&folder.join(name)))
-        .collect();
+pub async fn examine(folder: &Path, origin: Origin, by: &'static str) -> Result<Installation, FindError> {
+    let lacking: Vec<&'static str> =
+        ["postgres", "initdb"].into_iter().filter(|name| !is_program(&folder.join(name))).collect();
     if !lacking.is_empty() {
-        return Err(FindError::Lacks {
-            folder: folder.to_owned(),
-            origin: by,
-            lacking,
-        });
+        return Err(FindError::Lacks { folder: folder.to_owned(), origin: by, lacking });
     }
     let bin = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let answer = Program::new(bin.join("postgres"))
-        .arg("--version")
-        .output(BOUND)
-        .await;
-    let answer = answer
-        .and_then(super::process::Output::successful)
-        .map_err(|source| FindError::Version {
-            folder: folder.to_owned(),
-            origin: by,
-            source,
-        })?;
+    let answer = Program::new(bin.join("postgres")).arg("--version").output(BOUND).await;
+    let answer = answer.and_then(super::process::Output::successful).map_err(|source| FindError::Version {
+        folder: folder.to_owned(),
+        origin: by,
+        source,
+    })?;
     let version = Version::parse(&answer).ok_or_else(|| FindError::Foreign {
         folder: folder.to_owned(),
         origin: by,
         answer: answer.trim().to_owned(),
     })?;
     let has = |name: &&&str| is_program(&bin.join(name));
-    let tools = TOOLS
-        .iter()
-        .filter(has)
-        .map(|name| (*name).to_owned())
-        .collect();
-    Ok(Installation {
-        version,
-        bin,
-        tools,
-        origin,
-    })
+    let tools = TOOLS.iter().filter(has).map(|name| (*name).to_owned()).collect();
+    Ok(Installation { version, bin, tools, origin })
 }
 
 #[cfg(test)]
@@ -321,12 +273,7 @@ mod tests {
     #[test]
     fn versions_of_packages_and_development_builds_are_read() {
         for (output, major, minor, shown) in [
-            (
-                "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n",
-                15,
-                18,
-                "15.18",
-            ),
+            ("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n", 15, 18, "15.18"),
             ("postgres (PostgreSQL) 18.6", 18, 6, "18.6"),
             ("postgres (PostgreSQL) 19devel", 19, 0, "19devel"),
             ("postgres (PostgreSQL) 19beta2", 19, 0, "19beta2"),
@@ -341,19 +288,10 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn a_named_folder_that_lacks_a_program_is_an_error_naming_it() {
         let root = tempfile::tempdir().unwrap();
-        script(
-            &root.path().join("postgres"),
-            "echo 'postgres (PostgreSQL) 18.6'",
-        );
-        let wanted = Search {
-            flags: vec![root.path().to_owned()],
-            ..Search::default()
-        };
+        script(&root.path().join("postgres"), "echo 'postgres (PostgreSQL) 18.6'");
+        let wanted = Search { flags: vec![root.path().to_owned()], ..Search::default() };
         let error = search(&wanted).await.unwrap_err().to_string();
-        assert!(
-            error.contains("lacks initdb") && error.contains("--pg-bin"),
-            "{error}"
-        );
+        assert!(error.contains("lacks initdb") && error.contains("--pg-bin"), "{error}");
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -364,24 +302,14 @@ mod tests {
         script(&bin.join("initdb"), "");
         script(&bin.join("psql"), "");
         symlink(&bin, root.path().join("link")).unwrap();
-        let wanted = Search {
-            environment: Some(root.path().join("link").into()),
-            spec: vec![bin.clone()],
-            ..Search::default()
-        };
+        let wanted =
+            Search { environment: Some(root.path().join("link").into()), spec: vec![bin.clone()], ..Search::default() };
         let found = search(&wanted).await.unwrap();
         let ours = found.server(None, None).unwrap();
         assert_eq!(ours.origin, Origin::Environment);
         assert_eq!(ours.bin, bin.canonicalize().unwrap());
         assert_eq!(found.tool("psql").unwrap(), ours);
-        assert_eq!(
-            found
-                .installations
-                .iter()
-                .filter(|i| i.version.major == 99)
-                .count(),
-            1
-        );
+        assert_eq!(found.installations.iter().filter(|i| i.version.major == 99).count(), 1);
         let json = serde_json::to_string(ours).unwrap();
         assert!(json.contains(r#""origin":"environment""#), "{json}");
     }
@@ -392,12 +320,7 @@ mod tests {
         script(&root.path().join("real/initdb"), "");
         fs::copy("/bin/false", root.path().join("real/postgres")).unwrap();
         let path = Some(root.path().join("real").into());
-        let found = search(&Search {
-            path,
-            ..Search::default()
-        })
-        .await
-        .unwrap();
+        let found = search(&Search { path, ..Search::default() }).await.unwrap();
         assert_eq!(found.passed_over.len(), 1, "{found:?}");
     }
 }

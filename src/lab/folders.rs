@@ -20,11 +20,7 @@ pub(crate) fn system_patterns() -> &'static [&'static str] {
             "/Applications/Postgres.app/Contents/Versions/*/bin",
         ]
     } else {
-        &[
-            "/usr/lib/postgresql/*/bin",
-            "/usr/pgsql-*/bin",
-            "/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin",
-        ]
+        &["/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin"]
     }
 }
 
@@ -58,9 +54,7 @@ pub(crate) fn expand(pattern: &Path) -> Vec<PathBuf> {
 pub(crate) fn newest_first(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
     let key = |path: &PathBuf| -> Vec<u32> {
         let text = path.to_string_lossy().into_owned();
-        text.split(|c: char| !c.is_ascii_digit())
-            .filter_map(|n| n.parse().ok())
-            .collect()
+        text.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
     };
     folders.sort_by_key(|p| std::cmp::Reverse(key(p)));
     folders
@@ -75,21 +69,13 @@ pub(crate) async fn behind_path_entry(folder: &Path) -> Option<PathBuf> {
         let real = postgres.canonicalize().ok()?;
         let behind = real.parent()?;
         let whole = is_program(&behind.join("initdb"));
-        return Some(if whole {
-            behind.to_owned()
-        } else {
-            folder.to_owned()
-        });
+        return Some(if whole { behind.to_owned() } else { folder.to_owned() });
     }
     let pg_config = folder.join("pg_config");
     if !is_program(&pg_config) {
         return None;
     }
-    let answer = Program::new(pg_config)
-        .arg("--bindir")
-        .output(BOUND)
-        .await
-        .ok()?;
+    let answer = Program::new(pg_config).arg("--bindir").output(BOUND).await.ok()?;
     let bin = PathBuf::from(answer.successful().ok()?.trim());
     (is_program(&bin.join("postgres")) && !is_script(&bin.join("postgres"))).then_some(bin)
 }
@@ -127,10 +113,7 @@ mod tests {
         fs::copy("/bin/true", real.join("postgres")).unwrap();
         let shims = root.path().join("shims");
         script(&shims.join("postgres"), "exec elsewhere");
-        script(
-            &shims.join("pg_config"),
-            &format!("echo {}", real.display()),
-        );
+        script(&shims.join("pg_config"), &format!("echo {}", real.display()));
         assert_eq!(behind_path_entry(&shims).await.unwrap(), real);
     }
 
@@ -141,11 +124,8 @@ mod tests {
             fs::create_dir_all(root.path().join(format!("pg-{version}/bin"))).unwrap();
         }
         let folders = newest_first(expand(&root.path().join("pg-*/bin")));
-        let ends: Vec<bool> = ["18", "15", "9"]
-            .iter()
-            .zip(&folders)
-            .map(|(v, f)| f.ends_with(format!("pg-{v}/bin")))
-            .collect();
+        let ends: Vec<bool> =
+            ["18", "15", "9"].iter().zip(&folders).map(|(v, f)| f.ends_with(format!("pg-{v}/bin"))).collect();
         assert_eq!(ends, [true, true, true]);
     }
 }

@@ -35,9 +35,7 @@ impl Guard {
         bulk: Option<&Path>,
         cache: &Path,
     ) -> Result<Self, ProcessError> {
-        let (program, arguments) = command
-            .split_first()
-            .expect("a guard's command is not empty");
+        let (program, arguments) = command.split_first().expect("a guard's command is not empty");
         let runner = ProcessId::own();
         let (child, pipe) = Program::new(program)
             .args(arguments)
@@ -75,10 +73,7 @@ pub fn main(arguments: &[OsString], mut stdin: impl Read) {
     let Some(pid) = pid.to_str().and_then(|p| p.parse().ok()) else {
         return;
     };
-    let runner = ProcessId {
-        pid,
-        start: start.to_string_lossy().into_owned(),
-    };
+    let runner = ProcessId { pid, start: start.to_string_lossy().into_owned() };
     wait_for_the_end(&mut stdin);
     // Its last clean-up may have been cut short anywhere, also before or after the stamp.
     if is_ours(&home, true) {
@@ -118,30 +113,19 @@ mod tests {
 
     fn arguments(home: &Path, runner: &ProcessId) -> Vec<OsString> {
         let pid = runner.pid.to_string();
-        [
-            home.as_os_str(),
-            "".as_ref(),
-            "/nowhere".as_ref(),
-            pid.as_ref(),
-            runner.start.as_ref(),
-        ]
-        .map(OsString::from)
-        .to_vec()
+        [home.as_os_str(), "".as_ref(), "/nowhere".as_ref(), pid.as_ref(), runner.start.as_ref()]
+            .map(OsString::from)
+            .to_vec()
     }
 
     #[test]
     fn a_closed_pipe_ends_the_lab_unless_it_is_kept_or_of_another_runner() {
         let root = tempfile::tempdir().unwrap();
         let own = ProcessId::own();
-        let other = ProcessId {
-            pid: 1,
-            start: "1".to_owned(),
-        };
-        for (name, kept, runner, goes) in [
-            ("runner-a", false, &own, true),
-            ("runner-b", true, &own, false),
-            ("runner-c", false, &other, false),
-        ] {
+        let other = ProcessId { pid: 1, start: "1".to_owned() };
+        for (name, kept, runner, goes) in
+            [("runner-a", false, &own, true), ("runner-b", true, &own, false), ("runner-c", false, &other, false)]
+        {
             let home = root.path().join(name);
             std::fs::create_dir_all(home.join("logs")).unwrap();
             let mut stamp = Stamp::new(None, None, PathBuf::from("/nowhere"));

@@ -65,8 +65,7 @@ mod tests {
 
     #[test]
     fn checksums_are_asked_for_in_each_versions_own_way() {
-        let has =
-            |checksums, major, flag| InitdbOptions { checksums }.arguments(major).contains(&flag);
+        let has = |checksums, major, flag| InitdbOptions { checksums }.arguments(major).contains(&flag);
         assert!(has(Some(true), 14, "--data-checksums"));
         assert!(has(Some(false), 18, "--no-data-checksums"));
         assert!(!has(Some(false), 17, "--no-data-checksums"));

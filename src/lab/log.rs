@@ -24,10 +24,7 @@ pub fn since(path: &Path, offset: u64) -> (String, u64) {
         file.read_to_end(&mut bytes)
     });
     match read {
-        Ok(length) => (
-            String::from_utf8_lossy(&bytes).into_owned(),
-            offset + length as u64,
-        ),
+        Ok(length) => (String::from_utf8_lossy(&bytes).into_owned(), offset + length as u64),
         Err(_) => (String::new(), offset),
     }
 }
@@ -40,11 +37,7 @@ pub fn tail(text: &str, lines: usize) -> String {
 
 /// A quotation for the end of an error message: empty, or a colon and the lines.
 pub(crate) fn as_suffix(tail: &str) -> String {
-    if tail.is_empty() {
-        String::new()
-    } else {
-        format!(":\n{tail}")
-    }
+    if tail.is_empty() { String::new() } else { format!(":\n{tail}") }
 }
 
 /// Each failure message of a log text in order, one line each, with the DETAIL, HINT and
@@ -86,25 +79,14 @@ pub fn reason_since(path: &Path, offset: u64) -> Option<String> {
     let all = failures(&text);
     let hard = all.iter().rfind(|l| !l.starts_with("ERROR"));
     let reason = hard.or(all.last())?.clone();
-    let consequence =
-        reason.contains("could not create any") || reason.contains("configuration file");
-    let cause = messages(&text, &["LOG:  ", "WARNING:  "])
-        .into_iter()
-        .rfind(|message| {
-            let told = [
-                "could not ",
-                "invalid ",
-                "unrecognized ",
-                "syntax error",
-                "outside the valid",
-            ];
-            told.iter().any(|t| message.contains(t))
-        });
+    let consequence = reason.contains("could not create any") || reason.contains("configuration file");
+    let cause = messages(&text, &["LOG:  ", "WARNING:  "]).into_iter().rfind(|message| {
+        let told = ["could not ", "invalid ", "unrecognized ", "syntax error", "outside the valid"];
+        told.iter().any(|t| message.contains(t))
+    });
     match cause {
         Some(cause) if consequence => {
-            let cause = cause
-                .split_once(": ")
-                .map_or(cause.as_str(), |(_, told)| told);
+            let cause = cause.split_once(": ").map_or(cause.as_str(), |(_, told)| told);
             Some(format!("{cause}; {reason}"))
         }
         _ => Some(reason),
@@ -174,10 +156,7 @@ mod tests {
                     [1] FATAL:  configuration file \"/c\" contains errors\n";
         std::fs::write(file.path(), text).unwrap();
         let told = reason(file.path()).unwrap();
-        assert!(
-            told.contains("HINT: Valid units") && told.contains("contains errors"),
-            "{told}"
-        );
+        assert!(told.contains("HINT: Valid units") && told.contains("contains errors"), "{told}");
     }
 
     proptest! {

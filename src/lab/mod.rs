@@ -60,13 +60,8 @@ pub(crate) fn random_name() -> String {
     let mut bytes = [0_u8; 8];
     if getrandom::fill(&mut bytes).is_err() {
         // Without the system's randomness: names are made exclusively, a clash is an error.
-        let now = std::time::UNIX_EPOCH
-            .elapsed()
-            .map_or(0, |d| d.as_nanos() as u64);
+        let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_nanos() as u64);
         bytes = (now ^ u64::from(std::process::id()).rotate_left(40)).to_le_bytes();
     }
-    bytes
-        .iter()
-        .map(|b| char::from(LETTERS[usize::from(b % 32)]))
-        .collect()
+    bytes.iter().map(|b| char::from(LETTERS[usize::from(b % 32)])).collect()
 }

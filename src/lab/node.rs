@@ -59,10 +59,7 @@ pub struct ServerUsage {
 
 impl From<Ended> for ServerUsage {
     fn from(ended: Ended) -> Self {
-        Self {
-            user: ended.user,
-            system: ended.system,
-        }
+        Self { user: ended.user, system: ended.system }
     }
 }
 
@@ -82,9 +79,7 @@ pub enum NodeError {
         reason: String,
     },
     /// It did not get ready in time and was killed.
-    #[error(
-        "the server `{name}` was not ready within {bound:?} and was killed; its log ends with:\n{tail}"
-    )]
+    #[error("the server `{name}` was not ready within {bound:?} and was killed; its log ends with:\n{tail}")]
     NotReady {
         /// The node.
         name: String,
@@ -94,9 +89,7 @@ pub enum NodeError {
         tail: String,
     },
     /// Not even SIGKILL ended it.
-    #[error(
-        "the server `{name}` (process {pid}) does not end, even by SIGKILL; is its disk stuck?"
-    )]
+    #[error("the server `{name}` (process {pid}) does not end, even by SIGKILL; is its disk stuck?")]
     Undying {
         /// The node.
         name: String,
@@ -119,8 +112,7 @@ impl NodeError {
     pub fn is_port_taken(&self) -> bool {
         let taken = |text: &str| {
             let text = text.to_ascii_lowercase();
-            text.contains("address already in use")
-                || text.contains("could not create listen socket")
+            text.contains("address already in use") || text.contains("could not create listen socket")
         };
         matches!(self, Self::Ended { reason, .. } if taken(reason))
     }
@@ -170,10 +162,7 @@ impl RunningNode {
     /// Ends it in the given way and waits; SIGKILL follows after a bound. Ended before, it
     /// gives the CPU seconds of its life.
     pub async fn end(&self, how: Stop) -> Result<ServerUsage, NodeError> {
-        let wrap = |source| NodeError::Process {
-            name: self.name.clone(),
-            source,
-        };
+        let wrap = |source| NodeError::Process { name: self.name.clone(), source };
         let signal = match how {
             Stop::Fast => Signal::INT,
             Stop::Immediate => Signal::QUIT,
@@ -185,18 +174,13 @@ impl RunningNode {
         }
         self.server.signal(Signal::KILL).map_err(wrap)?;
         let ended = self.server.ended_within(KILL_BOUND).await;
-        ended.map(Into::into).ok_or_else(|| NodeError::Undying {
-            name: self.name.clone(),
-            pid: self.pid,
-        })
+        ended.map(Into::into).ok_or_else(|| NodeError::Undying { name: self.name.clone(), pid: self.pid })
     }
 
     /// A command line that opens psql on it; `psql` is the program to name.
     pub fn psql_command(&self, psql: &Path) -> String {
         let program = Program::new(psql).arg("-h").arg(&self.socket_dir);
-        program
-            .args(["-p", &self.port.to_string(), "-U", "postgres", "postgres"])
-            .command_line()
+        program.args(["-p", &self.port.to_string(), "-U", "postgres", "postgres"]).command_line()
     }
 }
 
@@ -227,21 +211,14 @@ pub(crate) struct Starting {
 impl Start<'_> {
     /// Spawns `postgres` on this thread.
     pub(crate) fn spawn(self) -> Result<Starting, NodeError> {
-        let death = if self.detached {
-            ParentDeath::Outlive
-        } else {
-            ParentDeath::Quit
-        };
+        let death = if self.detached { ParentDeath::Outlive } else { ParentDeath::Quit };
         let program = Program::new(self.installation.program("postgres"))
             .arg("-D")
             .arg(self.data)
             .run_as(self.run_as.cloned())
             .parent_death(death);
         let log_offset = std::fs::metadata(self.log).map_or(0, |m| m.len());
-        let wrap = |source| NodeError::Process {
-            name: self.name.to_owned(),
-            source,
-        };
+        let wrap = |source| NodeError::Process { name: self.name.to_owned(), source };
         Ok(Starting {
             server: program.spawn(self.log).map_err(wrap)?,
             name: self.name.to_owned(),
@@ -279,11 +256,7 @@ impl Starting {
                     let _ = self.server.signal(Signal::KILL);
                     self.server.ended_within(KILL_BOUND).await;
                 }
-                return Err(NodeError::NotReady {
-                    name: self.name.clone(),
-                    bound,
-                    tail,
-                });
+                return Err(NodeError::NotReady { name: self.name.clone(), bound, tail });
             }
             tokio::time::sleep(READY_POLL).await;
         }
@@ -291,11 +264,7 @@ impl Starting {
 
     fn tail(&self) -> String {
         let tail = log::tail(&log::since(&self.log, self.log_offset).0, log::TAIL_LINES);
-        if tail.is_empty() {
-            "its log is empty".to_owned()
-        } else {
-            tail
-        }
+        if tail.is_empty() { "its log is empty".to_owned() } else { tail }
     }
 }
 
@@ -303,13 +272,8 @@ impl Starting {
 /// says `ready`, or `standby` for a hot standby (line 8).
 fn accepts_connections(text: &str, pid: u32) -> bool {
     let mut lines = text.lines();
-    let of_ours = lines
-        .next()
-        .is_some_and(|line| line.trim() == pid.to_string());
-    of_ours
-        && lines
-            .nth(6)
-            .is_some_and(|status| matches!(status.trim(), "ready" | "standby"))
+    let of_ours = lines.next().is_some_and(|line| line.trim() == pid.to_string());
+    of_ours && lines.nth(6).is_some_and(|status| matches!(status.trim(), "ready" | "standby"))
 }
 
 #[cfg(test)]

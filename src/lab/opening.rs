@@ -39,56 +39,36 @@ impl Lab {
     pub async fn open(options: LabOptions) -> Result<Self, LabError> {
         if let Some(user) = &options.run_as {
             let fixed = [&options.temporary, &options.cache];
-            for path in fixed
-                .into_iter()
-                .chain(&options.scratch)
-                .chain(&options.reach)
-            {
+            for path in fixed.into_iter().chain(&options.scratch).chain(&options.reach) {
                 check_reach(user, path)?;
             }
         }
         let swept = {
             let (temporary, cache) = (options.temporary.clone(), options.cache.clone());
             let sweeping = move || sweep::sweep(&temporary, &cache, false);
-            tokio::task::spawn_blocking(sweeping)
-                .await
-                .unwrap_or_default()
+            tokio::task::spawn_blocking(sweeping).await.unwrap_or_default()
         };
         let name = format!("{PREFIX}{}", random_name());
         let home = options.temporary.join(&name);
         let bulk = options.scratch.as_ref().map(|scratch| scratch.join(&name));
         let guard = match &options.guard {
-            Some(command) if !command.is_empty() => Some(
-                Guard::start(command, &home, bulk.as_deref(), &options.cache)
-                    .map_err(LabError::Guard)?,
-            ),
+            Some(command) if !command.is_empty() => {
+                Some(Guard::start(command, &home, bulk.as_deref(), &options.cache).map_err(LabError::Guard)?)
+            }
             _ => None,
         };
         let identity = guard.as_ref().and_then(Guard::identity);
         let stamp = Stamp::new(identity, bulk.clone(), options.cache.clone());
         let nodes_folder = bulk.as_deref().unwrap_or(&home).join("nodes");
         // From here on dropping removes what there is.
-        let lab = Self {
-            options,
-            home,
-            nodes_folder,
-            stamp,
-            guard,
-            nodes: Vec::new(),
-            closed: false,
-            swept,
-        };
+        let lab = Self { options, home, nodes_folder, stamp, guard, nodes: Vec::new(), closed: false, swept };
         lab.make_folders()?;
         Ok(lab)
     }
 
     fn make_folders(&self) -> Result<(), LabError> {
         // Under root the servers' user passes through, and can read and write only its own.
-        let passage = if self.options.run_as.is_some() {
-            0o711
-        } else {
-            0o700
-        };
+        let passage = if self.options.run_as.is_some() { 0o711 } else { 0o700 };
         make_folder(&self.home, passage)?;
         self.write_stamp()?;
         make_folder(&self.home.join("logs"), 0o700)?;
@@ -171,9 +151,7 @@ impl Lab {
         let stopped = self.stop_all().await;
         let (home, bulk) = (self.home.clone(), self.stamp.bulk.clone());
         let removing = move || sweep::remove_folders(&home, bulk.as_deref());
-        let removed = tokio::task::spawn_blocking(removing)
-            .await
-            .map_err(io::Error::other);
+        let removed = tokio::task::spawn_blocking(removing).await.map_err(io::Error::other);
         self.closed = true;
         if let Some(guard) = self.guard.take() {
             guard.dismiss().await;
@@ -195,9 +173,7 @@ impl Lab {
     }
 
     pub(crate) fn write_stamp(&self) -> Result<(), LabError> {
-        self.stamp
-            .write(&self.home)
-            .map_err(|e| folder_error(&self.home, e))
+        self.stamp.write(&self.home).map_err(|e| folder_error(&self.home, e))
     }
 
     /// Gives a path to the servers' user.
@@ -236,6 +212,5 @@ impl Drop for Lab {
 /// Makes a folder that must not exist yet, with exactly this mode whatever the umask.
 fn make_folder(path: &Path, mode: u32) -> Result<(), LabError> {
     let made = fs::DirBuilder::new().mode(0o700).create(path);
-    made.and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(mode)))
-        .map_err(|e| folder_error(path, e))
+    made.and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(mode))).map_err(|e| folder_error(path, e))
 }

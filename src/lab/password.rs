@@ -31,12 +31,7 @@ pub fn scram_verifier(password: &str, salt: &[u8]) -> String {
     let salted = hmac_sha256(password.as_bytes(), &[salt, &1_u32.to_be_bytes()].concat());
     let stored_key = Sha256::digest(hmac_sha256(&salted, b"Client Key"));
     let server_key = hmac_sha256(&salted, b"Server Key");
-    format!(
-        "SCRAM-SHA-256$1:{}${}:{}",
-        STANDARD.encode(salt),
-        STANDARD.encode(stored_key),
-        STANDARD.encode(server_key)
-    )
+    format!("SCRAM-SHA-256$1:{}${}:{}", STANDARD.encode(salt), STANDARD.encode(stored_key), STANDARD.encode(server_key))
 }
 
 fn hmac_sha256(key: &[u8], message: &[u8]) -> Vec<u8> {

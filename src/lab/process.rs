@@ -59,10 +59,7 @@ pub enum ProcessError {
         tail: String,
     },
     /// The child did not end within its bound and was killed.
-    #[error(
-        "`{command}` did not end within {bound:?} and was killed{}",
-        log::as_suffix(tail)
-    )]
+    #[error("`{command}` did not end within {bound:?} and was killed{}", log::as_suffix(tail))]
     TimedOut {
         /// The command line.
         command: String,
@@ -140,8 +137,7 @@ impl Program {
     /// Adds several arguments.
     #[must_use]
     pub fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
-        self.arguments
-            .extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
+        self.arguments.extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
         self
     }
 
@@ -183,11 +179,7 @@ impl Program {
     /// The command line as a person would type it into a shell.
     pub fn command_line(&self) -> String {
         let mut words = vec![shell_word(&self.path.to_string_lossy())];
-        words.extend(
-            self.arguments
-                .iter()
-                .map(|a| shell_word(&a.to_string_lossy())),
-        );
+        words.extend(self.arguments.iter().map(|a| shell_word(&a.to_string_lossy())));
         words.join(" ")
     }
 
@@ -203,9 +195,7 @@ impl Program {
 
     /// Starts the child with a pipe as its standard input and its output thrown away;
     /// returns the pipe's writing end, which closes (on our death too) when dropped.
-    pub fn spawn_with_input(
-        &self,
-    ) -> Result<(Child, Option<std::process::ChildStdin>), ProcessError> {
+    pub fn spawn_with_input(&self) -> Result<(Child, Option<std::process::ChildStdin>), ProcessError> {
         self.start(Stdio::piped(), Stdio::null(), Stdio::null())
     }
 
@@ -221,12 +211,7 @@ impl Program {
         let read = |f: &mut File| read_back(f).map_err(|e| self.output_error(&folder, e));
         let (stdout, stderr) = (read(&mut out)?, read(&mut err)?);
         match ended {
-            Some(ended) => Ok(Output {
-                command: self.command_line(),
-                ended,
-                stdout,
-                stderr,
-            }),
+            Some(ended) => Ok(Output { command: self.command_line(), ended, stdout, stderr }),
             None => Err(ProcessError::TimedOut {
                 command: self.command_line(),
                 bound,
@@ -245,26 +230,14 @@ impl Program {
         let command = self.command_line();
         match ended {
             Some(ended) if ended.status.success() => Ok(ended),
-            Some(Ended { status, .. }) => Err(ProcessError::Failed {
-                command,
-                status,
-                tail: tail(),
-            }),
-            None => Err(ProcessError::TimedOut {
-                command,
-                bound,
-                tail: tail(),
-            }),
+            Some(Ended { status, .. }) => Err(ProcessError::Failed { command, status, tail: tail() }),
+            None => Err(ProcessError::TimedOut { command, bound, tail: tail() }),
         }
     }
 
     fn output_error(&self, path: &Path, source: io::Error) -> ProcessError {
         let command = self.command_line();
-        ProcessError::Output {
-            command,
-            path: path.to_owned(),
-            source,
-        }
+        ProcessError::Output { command, path: path.to_owned(), source }
     }
 
     fn start(
@@ -274,11 +247,7 @@ impl Program {
         err: Stdio,
     ) -> Result<(Child, Option<std::process::ChildStdin>), ProcessError> {
         let mut command = Command::new(&self.path);
-        command
-            .args(&self.arguments)
-            .stdin(input)
-            .stdout(out)
-            .stderr(err);
+        command.args(&self.arguments).stdin(input).stdout(out).stderr(err);
         command.current_dir(&self.folder);
         if self.environment == Environment::Bare {
             command.env_clear();
@@ -300,10 +269,8 @@ impl Program {
             command.process_group(0);
         }
         before_exec(&mut command, self.parent_death);
-        let mut child = command.spawn().map_err(|source| ProcessError::Spawn {
-            command: self.command_line(),
-            source,
-        })?;
+        let mut child =
+            command.spawn().map_err(|source| ProcessError::Spawn { command: self.command_line(), source })?;
         let stdin = child.stdin.take();
         Ok((Child::watched(child), stdin))
     }
@@ -374,11 +341,7 @@ impl Output {
 /// blocks nobody, as it might in a pipe.
 fn capture_file(folder: &Path) -> io::Result<File> {
     let path = folder.join(format!("runner-output-{}", super::random_name()));
-    let file = File::options()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(&path)?;
+    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
     std::fs::remove_file(&path)?;
     Ok(file)
 }
@@ -416,46 +379,27 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn a_failure_carries_command_status_and_last_lines() {
         let program = Program::new("sh").args(["-c", "echo one; echo two >&2; exit 3"]);
-        let error = program
-            .output(LONG)
-            .await
-            .unwrap()
-            .successful()
-            .unwrap_err();
+        let error = program.output(LONG).await.unwrap().successful().unwrap_err();
         let text = error.to_string();
-        assert!(
-            text.contains("exit status: 3") && text.contains("two"),
-            "{text}"
-        );
+        assert!(text.contains("exit status: 3") && text.contains("two"), "{text}");
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_missing_program_is_an_error_and_not_a_wait() {
-        let error = Program::new("/nowhere/initdb")
-            .output(LONG)
-            .await
-            .unwrap_err();
+        let error = Program::new("/nowhere/initdb").output(LONG).await.unwrap_err();
         assert!(matches!(error, ProcessError::Spawn { .. }), "{error}");
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_program_that_overstays_is_killed_with_its_group() {
         let program = Program::new("sh").args(["-c", "echo begun; sleep 1000 & wait"]);
-        let error = program
-            .output(Duration::from_millis(300))
-            .await
-            .unwrap_err();
+        let error = program.output(Duration::from_millis(300)).await.unwrap_err();
         assert!(error.to_string().contains("begun"), "{error}");
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn the_bare_environment_holds_nothing_of_libpq_or_the_locale() {
-        let text = Program::new("env")
-            .output(LONG)
-            .await
-            .unwrap()
-            .successful()
-            .unwrap();
+        let text = Program::new("env").output(LONG).await.unwrap().successful().unwrap();
         for line in text.lines() {
             let name = line.split('=').next().unwrap();
             assert!(INHERITED.contains(&name), "{line}");
@@ -465,11 +409,7 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn the_cpu_of_a_whole_life_is_known_at_its_end() {
         let spin = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
-        let output = Program::new("sh")
-            .args(["-c", spin])
-            .output(LONG)
-            .await
-            .unwrap();
+        let output = Program::new("sh").args(["-c", spin]).output(LONG).await.unwrap();
         assert!(output.ended.user + output.ended.system > Duration::from_millis(5));
     }
 }

@@ -35,12 +35,7 @@ pub struct LabOptions {
 impl LabOptions {
     /// The usual options for this process: as user `run_as`, with this cache and guard; the
     /// temporary folder by [`sockets::temporary_folder`]; servers have a minute to start.
-    pub fn new(
-        cache: PathBuf,
-        run_as: Option<RunAs>,
-        guard: Option<Vec<OsString>>,
-        tmpdir: Option<&Path>,
-    ) -> Self {
+    pub fn new(cache: PathBuf, run_as: Option<RunAs>, guard: Option<Vec<OsString>>, tmpdir: Option<&Path>) -> Self {
         Self {
             cache,
             temporary: sockets::temporary_folder(effective_uid(), tmpdir),
@@ -109,8 +104,5 @@ pub enum LabError {
 }
 
 pub(crate) fn folder_error(path: &Path, source: io::Error) -> LabError {
-    LabError::Folder {
-        path: path.to_owned(),
-        source,
-    }
+    LabError::Folder { path: path.to_owned(), source }
 }

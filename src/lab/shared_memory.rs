@@ -74,9 +74,7 @@ pub fn remove_left_behind(data: &Path, segments: &[String]) {
     }
     let owned = |name: &str| {
         let path = Path::new(FOLDER).join(name);
-        path.symlink_metadata()
-            .is_ok_and(|m| m.is_file() && m.uid() == owner)
-            .then_some(path)
+        path.symlink_metadata().is_ok_and(|m| m.is_file() && m.uid() == owner).then_some(path)
     };
     for name in segments.iter().filter(|name| is_segment_name(name)) {
         let Some(path) = owned(name) else { continue };
@@ -100,9 +98,7 @@ fn controlled(bytes: &[u8]) -> Vec<String> {
     const ITEM: usize = 40;
     let word = |at: usize| {
         let bytes = bytes.get(at..at + 4)?;
-        Some(u32::from_ne_bytes(
-            bytes.try_into().expect("the slice has four bytes"),
-        ))
+        Some(u32::from_ne_bytes(bytes.try_into().expect("the slice has four bytes")))
     };
     if word(0) != Some(MAGIC) || bytes.len() % ITEM != HEADER {
         return Vec::new();
@@ -130,11 +126,7 @@ fn attached(table: &str, segment: i64, creator: u32) -> Option<u64> {
     table.lines().skip(1).find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let is = |column: usize, value: &str| fields.get(column) == Some(&value);
-        if is(1, &segment.to_string()) && is(4, &creator.to_string()) {
-            fields.get(6)?.parse().ok()
-        } else {
-            None
-        }
+        if is(1, &segment.to_string()) && is(4, &creator.to_string()) { fields.get(6)?.parse().ok() } else { None }
     })
 }
 

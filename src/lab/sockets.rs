@@ -35,9 +35,7 @@ pub struct SocketPathError {
 /// enough and absolute, else `/tmp`. Under root always `/tmp`: the servers' user must be
 /// able to pass.
 pub fn temporary_folder(uid: u32, tmpdir: Option<&Path>) -> PathBuf {
-    let fits = |p: &&Path| {
-        uid != 0 && p.is_absolute() && p.as_os_str().len() + OWN_BYTES <= PATH_LIMIT_BYTES
-    };
+    let fits = |p: &&Path| uid != 0 && p.is_absolute() && p.as_os_str().len() + OWN_BYTES <= PATH_LIMIT_BYTES;
     tmpdir.filter(fits).unwrap_or(Path::new("/tmp")).to_owned()
 }
 
@@ -60,9 +58,7 @@ pub fn unix_port(place: u16) -> u16 {
 /// A TCP port of 127.0.0.1 that is free now. Someone may take it before the server does:
 /// the start is then tried again with another.
 pub fn free_tcp_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
-        .local_addr()?
-        .port())
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
 #[cfg(test)]
@@ -81,20 +77,14 @@ mod tests {
             (1000, None, "/tmp"),
             (0, Some("/root/tmp"), "/tmp"),
         ] {
-            assert_eq!(
-                temporary_folder(uid, given.map(Path::new)),
-                Path::new(expected)
-            );
+            assert_eq!(temporary_folder(uid, given.map(Path::new)), Path::new(expected));
         }
     }
 
     #[test]
     fn the_limit_counts_the_whole_path() {
         let fits = PathBuf::from(format!("/{}", "x".repeat(PATH_LIMIT_BYTES - 15)));
-        assert_eq!(
-            socket_path(&fits, 5432).unwrap().as_os_str().len(),
-            PATH_LIMIT_BYTES
-        );
+        assert_eq!(socket_path(&fits, 5432).unwrap().as_os_str().len(), PATH_LIMIT_BYTES);
         assert!(socket_path(&fits.join("y"), 5432).is_err());
     }
 }

@@ -32,19 +32,13 @@ pub struct ProcessId {
 impl ProcessId {
     /// The living process with this id; `None` if there is none or only its remains, a zombie.
     pub fn of(pid: u32) -> Option<Self> {
-        Some(Self {
-            pid,
-            start: start_time(pid)?,
-        })
+        Some(Self { pid, start: start_time(pid)? })
     }
 
     /// Ourselves.
     pub fn own() -> Self {
         let pid = std::process::id();
-        Self::of(pid).unwrap_or(Self {
-            pid,
-            start: String::new(),
-        })
+        Self::of(pid).unwrap_or(Self { pid, start: String::new() })
     }
 
     /// Whether this very process still lives.
@@ -111,12 +105,7 @@ impl Stamp {
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::other)?;
         let new = home.join("stamp.new");
         let mut options = fs::File::options();
-        let mut file = options
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .mode(0o600)
-            .open(&new)?;
+        let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&new)?;
         io::Write::write_all(&mut file, &text)?;
         fs::rename(new, home.join(FILE))
     }
@@ -166,21 +155,13 @@ fn is_worked_in(folder: &Path) -> bool {
     };
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
-        .filter(|e| {
-            e.file_name()
-                .as_encoded_bytes()
-                .iter()
-                .all(u8::is_ascii_digit)
-        })
+        .filter(|e| e.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit))
         .any(|e| fs::read_link(e.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&folder)))
 }
 
 fn boot() -> String {
     let path = "/proc/sys/kernel/random/boot_id";
-    fs::read_to_string(path)
-        .unwrap_or_default()
-        .trim()
-        .to_owned()
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
 fn namespace() -> String {
@@ -206,10 +187,7 @@ fn start_time_in(stat: &str) -> Option<String> {
 
 #[cfg(not(target_os = "linux"))]
 fn start_time(pid: u32) -> Option<String> {
-    let asked = std::process::Command::new("ps")
-        .args(["-o", "stat=,lstart=", "-p", &pid.to_string()])
-        .output()
-        .ok()?;
+    let asked = std::process::Command::new("ps").args(["-o", "stat=,lstart=", "-p", &pid.to_string()]).output().ok()?;
     let text = String::from_utf8_lossy(&asked.stdout).trim().to_owned();
     let (state, start) = text.split_once(' ')?;
     (!state.starts_with('Z')).then(|| start.trim().to_owned())
@@ -234,13 +212,7 @@ mod tests {
     fn the_same_id_with_another_start_is_another_process() {
         let own = ProcessId::own();
         assert!(own.lives());
-        assert!(
-            !ProcessId {
-                start: "1".to_owned(),
-                ..own
-            }
-            .lives()
-        );
+        assert!(!ProcessId { start: "1".to_owned(), ..own }.lives());
     }
 
     #[test]

@@ -29,11 +29,7 @@ impl Lab {
         if request.name.is_empty() || !request.name.chars().all(plain) {
             return Err(LabError::Name(request.name));
         }
-        if self
-            .nodes
-            .iter()
-            .any(|n| n.name == request.name && n.try_ended().is_none())
-        {
+        if self.nodes.iter().any(|n| n.name == request.name && n.try_ended().is_none()) {
             return Err(LabError::Twice(request.name));
         }
         if let Some(user) = &self.options.run_as {
@@ -63,12 +59,7 @@ impl Lab {
         started
     }
 
-    async fn start_in(
-        &mut self,
-        request: &NodeRequest,
-        data: &Path,
-        template: &Path,
-    ) -> Result<RunningNode, LabError> {
+    async fn start_in(&mut self, request: &NodeRequest, data: &Path, template: &Path) -> Result<RunningNode, LabError> {
         let socket_dir = self.home.join("sockets");
         let log = self.home.join("logs").join(format!("{}.log", request.name));
         let password = match request.transport {
@@ -81,23 +72,14 @@ impl Lab {
         loop {
             let port = match request.transport {
                 Transport::Unix => sockets::unix_port(request.place),
-                Transport::Tcp => {
-                    sockets::free_tcp_port().map_err(|e| folder_error(&socket_dir, e))?
-                }
+                Transport::Tcp => sockets::free_tcp_port().map_err(|e| folder_error(&socket_dir, e))?,
             };
             sockets::socket_path(&socket_dir, port)?;
             let folder = socket_dir.to_string_lossy();
-            let reach = Reach {
-                socket_folder: &folder,
-                port,
-                transport: request.transport,
-            };
+            let reach = Reach { socket_folder: &folder, port, transport: request.transport };
             let text = initial.clone() + &conf::postgresql_conf(&request.settings, &reach);
             self.write_for_server(&data.join("postgresql.conf"), &text)?;
-            self.write_for_server(
-                &data.join("pg_hba.conf"),
-                &conf::pg_hba_conf(request.transport),
-            )?;
+            self.write_for_server(&data.join("pg_hba.conf"), &conf::pg_hba_conf(request.transport))?;
             let run_as = self.options.run_as.clone();
             let start = Start {
                 name: &request.name,
@@ -126,9 +108,7 @@ impl Lab {
                     return Ok(node);
                 }
                 Err(LabError::Node(e))
-                    if request.transport == Transport::Tcp
-                        && e.is_port_taken()
-                        && tries < PORT_TRIES =>
+                    if request.transport == Transport::Tcp && e.is_port_taken() && tries < PORT_TRIES =>
                 {
                     tries += 1;
                 }
@@ -154,10 +134,7 @@ impl Lab {
         }
         let stamped = self.write_stamp();
         let ready = match stamped {
-            Ok(()) => starting
-                .ready(self.options.start_bound)
-                .await
-                .map_err(LabError::from),
+            Ok(()) => starting.ready(self.options.start_bound).await.map_err(LabError::from),
             Err(error) => {
                 let _ = starting.server.signal(Signal::QUIT);
                 starting.server.ended_within(END_BOUND).await;
@@ -174,11 +151,7 @@ impl Lab {
 
     /// Starts a node again on its data directory, same configuration and port, after it was
     /// stopped or has crashed. `detached` lets it outlive us.
-    pub async fn restart(
-        &mut self,
-        node: &RunningNode,
-        detached: bool,
-    ) -> Result<RunningNode, LabError> {
+    pub async fn restart(&mut self, node: &RunningNode, detached: bool) -> Result<RunningNode, LabError> {
         if node.try_ended().is_none() {
             return Err(LabError::Twice(node.name.clone()));
         }
@@ -191,11 +164,7 @@ impl Lab {
             detached,
         };
         let server = self.launch(start, node.port).await?;
-        let again = RunningNode {
-            pid: server.pid(),
-            server,
-            ..node.clone()
-        };
+        let again = RunningNode { pid: server.pid(), server, ..node.clone() };
         self.nodes.retain(|n| n.name != node.name);
         self.nodes.push(again.clone());
         Ok(again)

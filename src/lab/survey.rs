@@ -49,11 +49,7 @@ pub async fn survey(
             .args(["-c", &format!("{name}={value}")])
             .output(BOUND)
             .await?;
-        answers.push(if output.ended.status.success() {
-            Ok(())
-        } else {
-            Err(words(&output.stderr))
-        });
+        answers.push(if output.ended.status.success() { Ok(()) } else { Err(words(&output.stderr)) });
     }
     Ok(answers)
 }
@@ -63,11 +59,8 @@ fn words(stderr: &str) -> String {
     let Some(failure) = log::failures(stderr).pop() else {
         return log::tail(stderr, log::TAIL_LINES);
     };
-    let told = failure
-        .trim_start_matches("FATAL: ")
-        .trim_start_matches("ERROR: ");
-    told.replace("; HINT: ", "; hint: ")
-        .replace("; DETAIL: ", "; ")
+    let told = failure.trim_start_matches("FATAL: ").trim_start_matches("ERROR: ");
+    told.replace("; HINT: ", "; hint: ").replace("; DETAIL: ", "; ")
 }
 
 /// A folder with an empty `postgresql.conf`, kept in the cache: without one the server refuses
@@ -97,10 +90,7 @@ mod tests {
         let stderr = "2026-11-30 18:00:25 GMT [1] LOG:  something\n\
                       2026-11-30 18:00:25 GMT [1] FATAL:  invalid value for parameter \"x\": \"y\"\n\
                       2026-11-30 18:00:25 GMT [1] HINT:  Available values: a, b.\n";
-        assert_eq!(
-            words(stderr),
-            "invalid value for parameter \"x\": \"y\"; hint: Available values: a, b."
-        );
+        assert_eq!(words(stderr), "invalid value for parameter \"x\": \"y\"; hint: Available values: a, b.");
         assert_eq!(words("postgres: odd\n"), "postgres: odd");
     }
 }

@@ -43,10 +43,7 @@ pub fn sweep(temporary: &Path, cache: &Path, kept_too: bool) -> Swept {
     for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
         let home = entry.path();
         let name = entry.file_name();
-        let of_our_form = name
-            .to_str()
-            .and_then(|n| n.strip_prefix(PREFIX))
-            .is_some_and(is_random_name);
+        let of_our_form = name.to_str().and_then(|n| n.strip_prefix(PREFIX)).is_some_and(is_random_name);
         if !of_our_form || !is_ours(&home, true) {
             continue;
         }
@@ -54,8 +51,7 @@ pub fn sweep(temporary: &Path, cache: &Path, kept_too: bool) -> Swept {
             remove_if_abandoned(&home);
             continue;
         };
-        let at_work =
-            stamp.lives(&stamp.runner) || stamp.guard.as_ref().is_some_and(|g| stamp.lives(g));
+        let at_work = stamp.lives(&stamp.runner) || stamp.guard.as_ref().is_some_and(|g| stamp.lives(g));
         if !stamp.is_of_this_namespace() || (at_work && !stamp.kept) {
             continue;
         }
@@ -111,11 +107,8 @@ pub(crate) fn remove_folders(home: &Path, bulk: Option<&Path>) -> std::io::Resul
         if entry.file_name() == FILE {
             continue;
         }
-        let removed = if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(entry.path())
-        } else {
-            fs::remove_file(entry.path())
-        };
+        let removed =
+            if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
         ignore_missing(removed)?;
     }
     ignore_missing(fs::remove_file(home.join(FILE)))?;
@@ -143,18 +136,12 @@ fn servers(home: &Path, stamp: &Stamp) -> Vec<StampedServer> {
             // has. Its shared memory may still be there.
             server.postmaster.start.clear();
             if let Some(again) = postmaster_at_work(&server.data) {
-                server
-                    .shared_memory
-                    .extend(shared_memory::mapped(again.pid));
+                server.shared_memory.extend(shared_memory::mapped(again.pid));
                 server.postmaster = again;
             }
         }
     }
-    for entry in fs::read_dir(nodes_folder(home, stamp))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
+    for entry in fs::read_dir(nodes_folder(home, stamp)).into_iter().flatten().flatten() {
         let data = entry.path();
         if servers.iter().any(|s| s.data == data) {
             continue;
@@ -184,11 +171,7 @@ fn postmaster_at_work(data: &Path) -> Option<ProcessId> {
 
 /// Immediate shutdown for all at once; after the bound SIGKILL for them and their children.
 fn end_servers(servers: &[StampedServer]) {
-    let postmasters: Vec<&ProcessId> = servers
-        .iter()
-        .map(|s| &s.postmaster)
-        .filter(|p| p.lives())
-        .collect();
+    let postmasters: Vec<&ProcessId> = servers.iter().map(|s| &s.postmaster).filter(|p| p.lives()).collect();
     for postmaster in &postmasters {
         signal(postmaster, Signal::QUIT);
     }
@@ -229,9 +212,7 @@ fn signal(process: &ProcessId, signal: Signal) {
 /// The direct children of a process (Linux; elsewhere none are known).
 fn children(pid: u32) -> Vec<ProcessId> {
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    list.split_whitespace()
-        .filter_map(|p| ProcessId::of(p.parse().ok()?))
-        .collect()
+    list.split_whitespace().filter_map(|p| ProcessId::of(p.parse().ok()?)).collect()
 }
 
 /// Removes a folder of ours that is empty and no longer new: its runner died between making
@@ -285,10 +266,7 @@ mod tests {
     #[test]
     fn a_process_with_another_start_time_is_not_signalled() {
         let root = tempfile::tempdir().unwrap();
-        let mut sleeper = std::process::Command::new("sleep")
-            .arg("1000")
-            .spawn()
-            .unwrap();
+        let mut sleeper = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
         let mut postmaster = ProcessId::of(sleeper.id()).unwrap();
         postmaster.start = "1".to_owned();
         lab(root.path(), "runner-xxxxxxxx", |s| {
@@ -309,10 +287,9 @@ mod tests {
     #[test]
     fn a_folder_elsewhere_goes_only_under_the_same_name() {
         let root = tempfile::tempdir().unwrap();
-        for (name, bulk, goes) in [
-            ("runner-aaaaaaaa", "big/runner-aaaaaaaa", true),
-            ("runner-bbbbbbbb", "big/other", false),
-        ] {
+        for (name, bulk, goes) in
+            [("runner-aaaaaaaa", "big/runner-aaaaaaaa", true), ("runner-bbbbbbbb", "big/other", false)]
+        {
             let bulk = root.path().join(bulk);
             fs::create_dir_all(&bulk).unwrap();
             lab(root.path(), name, |s| s.bulk = Some(bulk.clone()));

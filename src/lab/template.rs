@@ -94,43 +94,26 @@ pub async fn template(
     if let Some(user) = run_as {
         // Traversable while it is made; `publish` closes it, so that the servers' user
         // cannot plant links in what root copies later.
-        fs::set_permissions(making.path(), fs::Permissions::from_mode(0o711))
-            .map_err(at(making.path()))?;
+        fs::set_permissions(making.path(), fs::Permissions::from_mode(0o711)).map_err(at(making.path()))?;
         chown(&data, Some(user.uid), Some(user.gid)).map_err(at(&data))?;
         check_reach(user, &data)?;
     }
     let log = making.path().join("initdb.log");
     let done = initdb(installation, options, run_as, &data, &log).await;
-    done.map_err(|source| TemplateError::Initdb {
-        version: installation.version.to_string(),
-        source,
-    })?;
+    done.map_err(|source| TemplateError::Initdb { version: installation.version.to_string(), source })?;
     Ok(making.publish(&name, 0o700)?.join("data"))
 }
 
 /// The template's folder name: readable version and place around a digest of what made it.
-fn name(
-    installation: &Installation,
-    options: InitdbOptions,
-    place: u16,
-) -> Result<String, TemplateError> {
+fn name(installation: &Installation, options: InitdbOptions, place: u16) -> Result<String, TemplateError> {
     let mut made_of = format!("{FORMAT}\n{}\n", installation.version.text);
     for program in ["postgres", "initdb"] {
         let path = installation.program(program);
-        let metadata = fs::metadata(&path).map_err(|source| TemplateError::Copy {
-            path: path.clone(),
-            source,
-        })?;
+        let metadata = fs::metadata(&path).map_err(|source| TemplateError::Copy { path: path.clone(), source })?;
         // Size and time stand for the content: reading 11 MB for each node would cost more
         // than the copy, and a rebuild changes them.
-        let _ = writeln!(
-            made_of,
-            "{} {} {}.{}",
-            path.display(),
-            metadata.len(),
-            metadata.mtime(),
-            metadata.mtime_nsec()
-        );
+        let _ =
+            writeln!(made_of, "{} {} {}.{}", path.display(), metadata.len(), metadata.mtime(), metadata.mtime_nsec());
     }
     made_of.push_str(&options.arguments(installation.version.major).join(" "));
     let digest = super::hexadecimal(&Sha256::digest(made_of)[..8]);
@@ -139,27 +122,17 @@ fn name(
 
 /// Copies a template's data directory to `target` (which must not exist), with its modes and,
 /// if we are root, for the servers' user. On ext4 about 0.1 s of blocking work.
-pub async fn copy(
-    template: &Path,
-    target: &Path,
-    run_as: Option<&RunAs>,
-) -> Result<(), TemplateError> {
+pub async fn copy(template: &Path, target: &Path, run_as: Option<&RunAs>) -> Result<(), TemplateError> {
     let (from, to, owner) = (template.to_owned(), target.to_owned(), run_as.cloned());
     // Copying forks nothing, so it may leave the main thread.
     let copying = tokio::task::spawn_blocking(move || copy_tree(&from, &to, owner.as_ref()));
     copying.await.unwrap_or_else(|panicked| {
-        Err(TemplateError::Copy {
-            path: target.to_owned(),
-            source: io::Error::other(panicked),
-        })
+        Err(TemplateError::Copy { path: target.to_owned(), source: io::Error::other(panicked) })
     })
 }
 
 fn copy_tree(from: &Path, to: &Path, owner: Option<&RunAs>) -> Result<(), TemplateError> {
-    let at = |source| TemplateError::Copy {
-        path: from.to_owned(),
-        source,
-    };
+    let at = |source| TemplateError::Copy { path: from.to_owned(), source };
     let metadata = from.symlink_metadata().map_err(at)?;
     if metadata.is_dir() {
         fs::create_dir(to).map_err(at)?;
@@ -171,9 +144,7 @@ fn copy_tree(from: &Path, to: &Path, owner: Option<&RunAs>) -> Result<(), Templa
     } else if metadata.is_file() {
         fs::copy(from, to).map_err(at)?;
     } else {
-        return Err(at(io::Error::other(
-            "a template holds only files and folders",
-        )));
+        return Err(at(io::Error::other("a template holds only files and folders")));
     }
     if let Some(user) = owner {
         chown(to, Some(user.uid), Some(user.gid)).map_err(at)?;
@@ -193,11 +164,7 @@ fn touch(folder: &Path) {
 fn remove_unused(area: &Path) {
     for entry in fs::read_dir(area).into_iter().flatten().flatten() {
         let ours = entry.file_name().to_string_lossy().contains("-place");
-        let age = entry
-            .metadata()
-            .and_then(|m| m.modified())
-            .ok()
-            .and_then(|t| t.elapsed().ok());
+        let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
         if ours && age.is_some_and(|age| age > UNUSED) {
             let _ = fs::remove_dir_all(entry.path());
         }
@@ -226,21 +193,10 @@ mod tests {
         };
         let of = |options, place| name(&installation, options, place).unwrap();
         let plain = of(InitdbOptions::default(), 0);
-        assert!(
-            plain.starts_with("18.6-") && plain.ends_with("-place0"),
-            "{plain}"
-        );
+        assert!(plain.starts_with("18.6-") && plain.ends_with("-place0"), "{plain}");
         assert_eq!(plain, of(InitdbOptions::default(), 0));
         assert_ne!(plain, of(InitdbOptions::default(), 1));
-        assert_ne!(
-            plain,
-            of(
-                InitdbOptions {
-                    checksums: Some(false)
-                },
-                0
-            )
-        );
+        assert_ne!(plain, of(InitdbOptions { checksums: Some(false) }, 0));
         fs::write(bin.path().join("postgres"), "rebuilt").unwrap();
         assert_ne!(plain, of(InitdbOptions::default(), 0));
     }
@@ -256,10 +212,7 @@ mod tests {
         let to = root.path().join("to");
         copy_tree(&from, &to, None).unwrap();
         assert_eq!(to.metadata().unwrap().mode() & 0o777, 0o700);
-        assert_eq!(
-            to.join("base/1/file").metadata().unwrap().mode() & 0o777,
-            0o600
-        );
+        assert_eq!(to.join("base/1/file").metadata().unwrap().mode() & 0o777, 0o600);
         std::os::unix::fs::symlink("/etc/passwd", from.join("planted")).unwrap();
         let error = copy_tree(&from, &root.path().join("again"), None).unwrap_err();
         assert!(error.to_string().contains("planted"), "{error}");

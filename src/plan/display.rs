@@ -238,6 +238,7 @@ pub fn words(instruction: &Instruction) -> (String, Option<String>) {
         Instruction::Start { nodes } => (format!("start {}", nodes.join(", ")), None),
         Instruction::Stop { nodes } => (format!("stop {} and remove what they wrote", nodes.join(", ")), None),
         Instruction::Sql { node, sql } => (format!("SQL on {node}"), Some(sql.display())),
+        Instruction::Mark { node, id, sql } => (format!("marker {id} on {node}"), Some(sql.display())),
         Instruction::Await { condition, bound } => {
             (format!("wait until {} (at most {})", condition_words(condition), format_duration(*bound)), None)
         }

@@ -130,6 +130,15 @@ pub enum Instruction {
         /// Text.
         sql: SqlText,
     },
+    /// The marker's commit, the first thing in the clock of a phase that waits for it.
+    Mark {
+        /// Node that writes it.
+        node: String,
+        /// The marker's number.
+        id: u64,
+        /// Text.
+        sql: SqlText,
+    },
     /// Wait, with a bound and, when it ends badly, a cause.
     Await {
         /// For what.

@@ -37,10 +37,8 @@ fn phase(scenario: &Scenario, index: usize, marker_id: u64, major: &dyn Fn(&str)
         }
         Body::WaitApplied => {
             let source = source(scenario, index);
-            start.push(Instruction::Sql {
-                node: source.clone(),
-                sql: SqlText::plain(marker::insert(marker_id, scenario.marker_commit.value)),
-            });
+            let sql = SqlText::plain(marker::insert(marker_id, scenario.marker_commit.value));
+            start.push(Instruction::Mark { node: source.clone(), id: marker_id, sql });
             let nodes = arrivals(scenario, &source);
             if !nodes.is_empty() {
                 activities.push(Activity::Marker { id: marker_id, nodes });

@@ -7,10 +7,11 @@ mod cpu_linux;
 #[cfg(target_os = "macos")]
 mod cpu_macos;
 mod host;
+pub mod marker;
 mod roles;
 
 pub use cpu::{CpuReading, CpuUse, ProcessCpu};
-pub use host::{HostFacts, HostTimes, HostUse};
+pub use host::{HostTimes, HostUse, read_host_facts};
 pub use roles::Role;
 
 /// Why a probe could not read.

@@ -42,6 +42,26 @@ pub struct Sample {
     pub notes: Vec<String>,
 }
 
+/// A turn's name, by which its file and the folder of its logs are called.
+pub fn turn_name(turn: u32, cell: &str, round: u32) -> String {
+    format!("{turn:04}-{}-r{round}", plain(cell))
+}
+
+/// A text as part of a file's name: letters, digits, `.`, `_` and `-`, never empty or hidden.
+pub(super) fn plain(text: &str) -> String {
+    let kept = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let plain: String = text.chars().map(kept).collect();
+    let plain = plain.trim_start_matches('.');
+    if plain.is_empty() { "run".to_owned() } else { plain.to_owned() }
+}
+
+impl Sample {
+    /// Its turn's name.
+    pub fn name(&self) -> String {
+        turn_name(self.turn, &self.cell, self.round)
+    }
+}
+
 /// A phase as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseRecord {

@@ -68,6 +68,15 @@ pub struct ScriptError {
     pub help: Option<String>,
 }
 
+/// The statements of plain SQL, split where psql would; text that psql would not take is one statement, so that the
+/// server says what is wrong with it.
+pub fn split(sql: &str) -> Vec<&str> {
+    match Script::parse(sql) {
+        Ok(script) => script.statements().iter().filter_map(|statement| sql.get(statement.range.clone())).collect(),
+        Err(_) => vec![sql],
+    }
+}
+
 impl Script {
     /// Parses a script; on failure all of its mistakes, in the order of the text.
     pub fn parse(text: &str) -> Result<Script, Vec<ScriptError>> {

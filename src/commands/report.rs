@@ -1,0 +1,182 @@
+//! `runner report`: a results folder rendered again; and what a run stores for it.
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+
+use super::texts::{self, Loaded};
+use super::{Refused, out, say};
+use crate::cli::{ReportArgs, ReportFormat, SpecArgs};
+use crate::measure::HostFacts;
+use crate::plan::{self, NodePlan, Origin, Plan};
+use crate::probe;
+use crate::report::{self as page, Input, View};
+use crate::results::record::FORMAT;
+use crate::results::run::{Build, Difference, PlannedSetting, RunRecord};
+use crate::results::store::Store;
+use crate::spec::scenario::Transport;
+use crate::spec::{Chosen, Spec};
+use crate::text::SourceMap;
+
+pub(super) fn report(arguments: &ReportArgs) -> Result<u8, Refused> {
+    let wrong = |error: crate::results::store::StoreError| Refused::Call(error.to_string());
+    let store = Store::open(&arguments.dir).map_err(wrong)?;
+    let record = store.run().map_err(wrong)?;
+    let facts = store.facts().map_err(wrong)?;
+    let root = Path::new(&record.spec_path).to_owned();
+    let stored = store.sources().map_err(wrong)?;
+    let gone = |_: &Path| Err(std::io::Error::other("it is not in the results folder"));
+    let Loaded { sources, spec, mut issues } = texts::from_sources(stored, &root, record.quick, gone)?;
+    plan::plan(&spec, &sources, &facts, &mut issues);
+    Loaded::refuse(issues, &sources)?;
+    let spec = match &arguments.spec {
+        None => spec,
+        Some(path) => {
+            let flags: Vec<String> = sources
+                .flags()
+                .filter_map(|flag| Some(flag.path.to_str()?.strip_prefix("--set ")?.to_owned()))
+                .collect();
+            let call = SpecArgs { specs: vec![path.clone()], set: flags, quick: record.quick, pg_bin: Vec::new() };
+            let Loaded { sources, spec, mut issues } = texts::load(path, &call)?;
+            let plan = plan::plan(&spec, &sources, &facts, &mut issues);
+            Loaded::refuse(issues, &sources)?;
+            if plan.digest != record.digest {
+                return Err(Refused::Call(format!(
+                    "`{}` would run something else than these results come from; only titles, `about`, `expect` and `report` may differ (`runner plan` shows what is run)",
+                    path.display()
+                )));
+            }
+            spec
+        }
+    };
+    let samples = store.samples().map_err(wrong)?;
+    let view = View::of(Input { spec: &spec, run: &record, samples: &samples });
+    out(&match arguments.format {
+        ReportFormat::Markdown => page::markdown(&view).map_err(|error| Refused::Failed(error.to_string()))?,
+        ReportFormat::Json => page::json(&view),
+    })?;
+    Ok(page::exit_status(&view.summary, arguments.strict).code())
+}
+
+/// Renders the report of a run that has just ended, stores it, and gives it with its exit code.
+pub(super) fn render(store: &Store, spec: &Spec, record: &RunRecord, strict: bool) -> Result<(String, u8), Refused> {
+    let failed = |error: &dyn std::error::Error| Refused::Failed(error.to_string());
+    let samples = store.samples().map_err(|error| failed(&error))?;
+    let view = View::of(Input { spec, run: record, samples: &samples });
+    let markdown = page::markdown(&view).map_err(|error| failed(&error))?;
+    store.put_report(&markdown, &page::json(&view)).map_err(|error| failed(&error))?;
+    Ok((markdown, page::exit_status(&view.summary, strict).code()))
+}
+
+/// What holds for a whole run.
+pub(super) fn record(
+    path: &Path,
+    spec: &Spec,
+    sources: &SourceMap,
+    plan: &Plan,
+    quick: bool,
+    started: jiff::Timestamp,
+) -> RunRecord {
+    let host = probe::read_host_facts().unwrap_or_else(|error| {
+        say(&format!("warning: the facts of this host are not known: {error}\n"));
+        HostFacts::default()
+    });
+    let differing: Vec<&str> = plan.differences.iter().map(|difference| difference.what.as_str()).collect();
+    let mut builds = IndexMap::new();
+    let mut settings: IndexMap<String, IndexMap<String, PlannedSetting>> = IndexMap::new();
+    for cell in &plan.cells {
+        for (name, node) in &cell.nodes {
+            builds.entry(name.clone()).or_insert_with(|| build(node));
+            let own = settings.entry(name.clone()).or_default();
+            for (setting, planned) in &node.settings {
+                if differing.contains(&format!("{name}: {setting}").as_str()) {
+                    continue;
+                }
+                let origin = match &planned.origin {
+                    Origin::Spec(span) => sources.locate(*span),
+                    Origin::Runner(reason) => format!("the runner's default: {reason}"),
+                };
+                own.insert(setting.clone(), PlannedSetting { value: planned.value.clone(), origin });
+            }
+        }
+    }
+    let command =
+        std::env::args().skip(1).map(|word| crate::text::quote::shell_word(&word)).collect::<Vec<_>>().join(" ");
+    RunRecord {
+        format: FORMAT,
+        spec_name: path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()),
+        spec_path: path.display().to_string(),
+        title: spec.title.clone(),
+        command: format!("runner {command}"),
+        runner_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: started.to_string(),
+        finished: None,
+        rounds: spec.run.rounds.value,
+        order: spec.run.order.value.as_str().to_owned(),
+        seed: spec.run.seed.value,
+        quick,
+        interrupted: false,
+        digest: plan.digest.clone(),
+        host,
+        builds,
+        settings,
+        choices: choices(spec, sources, plan),
+        differences: plan
+            .differences
+            .iter()
+            .map(|difference| Difference { what: difference.what.clone(), values: difference.values.clone() })
+            .collect(),
+        by_version: plan.by_version.clone(),
+        data_folders: IndexMap::new(),
+    }
+}
+
+fn build(node: &NodePlan) -> Build {
+    match &node.build {
+        Some(build) => Build { version: build.release.to_string(), origin: build.origin.clone() },
+        None => Build { version: node.wanted.to_string(), origin: "not found".to_owned() },
+    }
+}
+
+/// Choices that can move a figure, each with where it was made.
+fn choices(spec: &Spec, sources: &SourceMap, plan: &Plan) -> IndexMap<String, PlannedSetting> {
+    fn origin<T>(chosen: &Chosen<T>, sources: &SourceMap) -> String {
+        chosen.at.map_or_else(|| "the runner's default".to_owned(), |span| sources.locate(span))
+    }
+    let mut out = IndexMap::new();
+    let mut put = |key: String, value: String, origin: String| {
+        out.insert(key, PlannedSetting { value, origin });
+    };
+    put("run.rounds".to_owned(), spec.run.rounds.value.to_string(), origin(&spec.run.rounds, sources));
+    put("run.order".to_owned(), spec.run.order.value.as_str().to_owned(), origin(&spec.run.order, sources));
+    put("run.checkpoint".to_owned(), spec.run.checkpoint.value.to_string(), origin(&spec.run.checkpoint, sources));
+    if let Some(cell) = plan.cells.first() {
+        let scenario = &cell.scenario;
+        let transport = if scenario.transport.value == Transport::Tcp { "tcp" } else { "unix" };
+        put("postgres.transport".to_owned(), transport.to_owned(), origin(&scenario.transport, sources));
+        let commit = if scenario.marker_commit.value == crate::spec::scenario::MarkerCommit::Flushed {
+            "flushed"
+        } else {
+            "as_load"
+        };
+        put("marker.commit".to_owned(), commit.to_owned(), origin(&scenario.marker_commit, sources));
+        for (name, load) in &scenario.workloads {
+            put(format!("workloads.{name}.engine"), "runner".to_owned(), "the runner's default".to_owned());
+            put(
+                format!("workloads.{name}.protocol"),
+                load.protocol.value.as_str().to_owned(),
+                origin(&load.protocol, sources),
+            );
+            put(format!("workloads.{name}.clients"), load.clients.value.to_string(), origin(&load.clients, sources));
+        }
+        for (name, node) in &cell.nodes {
+            let checksums = node.checksums.map_or_else(|| "the version's default".to_owned(), |on| on.to_string());
+            let at = scenario.nodes[name]
+                .checksums
+                .as_ref()
+                .map_or_else(|| "the runner's default".to_owned(), |chosen| origin(chosen, sources));
+            put(format!("nodes.{name}.checksums"), checksums, at);
+        }
+    }
+    out
+}

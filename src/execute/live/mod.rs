@@ -1,0 +1,314 @@
+//! The live world: one turn's nodes, sessions, loads and counters. Each instruction is a few lines here; what they
+//! take is in the files beside.
+
+mod conditions;
+mod health;
+mod node;
+mod verify;
+mod window;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use indexmap::IndexMap;
+use tokio::sync::{Notify, watch};
+
+use self::node::LiveNode;
+use self::window::Window;
+use super::world::{Failure, Reply, Running, World};
+use crate::lab::{Installation, Lab};
+use crate::load::{self, Finished, LoadRequest, LoadScript};
+use crate::plan::Cell;
+use crate::plan::instruction::{Activity, Instruction};
+use crate::plan::sql::marker;
+use crate::probe::marker::{MarkerRequest, MarkerWatch};
+use crate::results::NodeRecord;
+use crate::script::Script;
+use crate::spec::scenario::{Extent, Protocol};
+
+/// How often a marker is counted while no notification comes: a safety net, seldom enough to cost nothing.
+const RECOUNT: Duration = Duration::from_secs(1);
+
+/// How often logs are looked at for a replication error while something is waited for. Reading a file costs the
+/// servers nothing.
+const HEALTH_INTERVAL: Duration = Duration::from_millis(200);
+
+/// How often the slot of an enabled subscription is looked at: 0.09 ms of the publisher's CPU each.
+const STARTUP_INTERVAL: Duration = Duration::from_millis(5);
+
+/// What ended activities leave for the closing of their window.
+#[derive(Default)]
+struct Ended {
+    loads: HashMap<String, Finished>,
+    visible: HashMap<String, Instant>,
+    startups: HashMap<String, Instant>,
+}
+
+/// One turn, live.
+pub struct Live<'a> {
+    cell: &'a Cell,
+    installations: &'a IndexMap<String, Installation>,
+    lab: &'a mut Lab,
+    seed: u64,
+    logs: PathBuf,
+    stop: watch::Receiver<bool>,
+    nodes: IndexMap<String, LiveNode>,
+    loads: HashMap<String, load::Ready>,
+    markers: HashMap<u64, Vec<(String, MarkerWatch)>>,
+    window: Option<Window>,
+    /// Seconds waited for a launcher since the last window closed.
+    launcher_wait: Option<f64>,
+    ended: Rc<RefCell<Ended>>,
+    notes: Vec<String>,
+}
+
+impl<'a> Live<'a> {
+    /// A turn of `cell` in an open lab; nothing is started yet.
+    pub fn new(
+        cell: &'a Cell,
+        installations: &'a IndexMap<String, Installation>,
+        lab: &'a mut Lab,
+        seed: u64,
+        logs: PathBuf,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        Self {
+            cell,
+            installations,
+            lab,
+            seed,
+            logs,
+            stop,
+            nodes: IndexMap::new(),
+            loads: HashMap::new(),
+            markers: HashMap::new(),
+            window: None,
+            launcher_wait: None,
+            ended: Rc::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// What a reader of the turn should know.
+    pub fn into_notes(self) -> Vec<String> {
+        self.notes
+    }
+
+    fn node(&self, name: &str) -> Result<&LiveNode, Failure> {
+        self.nodes.get(name).ok_or_else(|| Failure::new(format!("node `{name}` is not running")))
+    }
+
+    async fn sql(&self, node: &str, sql: &crate::plan::instruction::SqlText) -> Result<(), Failure> {
+        let text = sql.resolve(|_, to, _| match self.nodes.get(to) {
+            Some(node) => crate::text::quote::literal(&node.conninfo()),
+            None => crate::text::quote::literal(""),
+        });
+        self.node(node)?.batch(&text).await
+    }
+
+    fn ready_load(&mut self, name: &str) -> Result<(), Failure> {
+        let workload = &self.cell.scenario.workloads[name];
+        let node = self.node(&workload.node)?;
+        let scripts = workload
+            .scripts
+            .iter()
+            .map(|script| {
+                let parsed = Script::parse(&script.text).map_err(|errors| {
+                    let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                    Failure::new(format!("script `{}`: {}", script.name, all.join("; ")))
+                })?;
+                Ok(LoadScript { name: script.name.clone(), script: Arc::new(parsed), weight: 1 })
+            })
+            .collect::<Result<Vec<_>, Failure>>()?;
+        let request = LoadRequest {
+            target: node.target(self.cell.scenario.transport.value, &format!("load {name}"))?,
+            scripts,
+            protocol: match workload.protocol.value {
+                Protocol::Simple => load::Protocol::Simple,
+                Protocol::Prepared => load::Protocol::Prepared,
+            },
+            clients: workload.clients.value,
+            threads: workload.threads.as_ref().map(|threads| threads.value),
+            end: match workload.extent {
+                Extent::Transactions(n) => load::End::Transactions(n),
+                Extent::Duration(length) => load::End::Duration(length),
+            },
+            seed: self.seed,
+            scale: 1,
+        };
+        let ready = load::connect(request).map_err(|error| Failure::new(format!("workload `{name}`: {error}")))?;
+        self.loads.insert(name.to_owned(), ready);
+        Ok(())
+    }
+
+    fn ready_marker(&mut self, id: u64, nodes: &[(String, u32)]) -> Result<(), Failure> {
+        let mut watches = Vec::new();
+        for (name, deliveries) in nodes {
+            let node = self.node(name)?;
+            let request = MarkerRequest {
+                target: node.target(crate::spec::scenario::Transport::Unix, "runner marker")?,
+                channel: marker::CHANNEL.to_owned(),
+                payload: id.to_string(),
+                deliveries: *deliveries,
+                count_sql: marker::count(id),
+                recount: RECOUNT,
+            };
+            let watch = MarkerWatch::start(request)
+                .map_err(|error| Failure::new(format!("failed to watch for the marker on `{name}`: {error}")))?;
+            self.nodes[name.as_str()].own_sessions.push(watch.backend_pid());
+            watches.push((name.clone(), watch));
+        }
+        self.markers.insert(id, watches);
+        Ok(())
+    }
+
+    fn start_load(&mut self, name: &str) -> Result<Running, Failure> {
+        let ready =
+            self.loads.remove(name).ok_or_else(|| Failure::new(format!("workload `{name}` was not made ready")))?;
+        let running = Rc::new(RefCell::new(Some(ready.go())));
+        let stopping = running.clone();
+        let ended = self.ended.clone();
+        let name = name.to_owned();
+        let stopped = Rc::new(Notify::new());
+        let wake = stopped.clone();
+        let done = Box::pin(async move {
+            let Some(mut load) = running.borrow_mut().take() else { return Ok(()) };
+            // The load is owned here while it is awaited, so a stop comes by notice.
+            let mut told = false;
+            let finished = loop {
+                tokio::select! {
+                    finished = load.finished() => break finished,
+                    () = stopped.notified(), if !told => {
+                        told = true;
+                        load.stop();
+                    }
+                }
+            };
+            match finished {
+                Ok(finished) => {
+                    ended.borrow_mut().loads.insert(name, finished);
+                    Ok(())
+                }
+                Err(error) => Err(Failure::new(format!("workload `{name}`: {error}"))),
+            }
+        });
+        let stop = Box::new(move || {
+            if let Some(load) = stopping.borrow().as_ref() {
+                load.stop();
+            }
+            wake.notify_one();
+        });
+        Ok(Running { done, stop })
+    }
+
+    fn start_marker(&mut self, id: u64) -> Result<Running, Failure> {
+        let watches =
+            self.markers.remove(&id).ok_or_else(|| Failure::new(format!("marker {id} was not made ready")))?;
+        let ended = self.ended.clone();
+        let health = self.health();
+        let done = Box::pin(async move {
+            let seen = async {
+                for (node, mut watch) in watches {
+                    let seen = watch.seen().await.map_err(|error| {
+                        Failure::new(format!("failed to watch for the marker on `{node}`: {error}"))
+                    })?;
+                    ended.borrow_mut().visible.insert(node, seen.at);
+                }
+                Ok(())
+            };
+            tokio::select! { biased;
+                seen = seen => seen,
+                failure = health.first_error(HEALTH_INTERVAL) => Err(failure),
+            }
+        });
+        // Dropping the watches, with the future, ends them.
+        Ok(Running { done, stop: Box::new(|| {}) })
+    }
+
+    fn start_startup(&self, name: &str) -> Result<Running, Failure> {
+        let publisher = self.node(&self.cell.scenario.subscriptions[name].publisher)?.control.clone();
+        let ended = self.ended.clone();
+        let name = name.to_owned();
+        let done = Box::pin(async move {
+            while !conditions::slot_active(&publisher, &name).await? {
+                tokio::time::sleep(STARTUP_INTERVAL).await;
+            }
+            ended.borrow_mut().startups.insert(name, Instant::now());
+            Ok(())
+        });
+        Ok(Running { done, stop: Box::new(|| {}) })
+    }
+
+    fn health(&self) -> health::Health {
+        health::Health::of(self.nodes.iter().map(|(name, node)| (name.as_str(), node)))
+    }
+}
+
+impl World for Live<'_> {
+    async fn perform(&mut self, instruction: &Instruction) -> Result<Reply, Failure> {
+        match instruction {
+            Instruction::Start { nodes } => self.start_nodes(nodes).await?,
+            Instruction::Stop { .. } => return self.stop_nodes().await,
+            Instruction::Sql { node, sql } => {
+                self.sql(node, sql)
+                    .await
+                    .map_err(|failure| Failure::new(format!("on `{node}`: {}", failure.reason)))?;
+                self.note_start(node, sql);
+            }
+            Instruction::Mark { node, sql, id } => {
+                let began = Instant::now();
+                self.sql(node, sql).await?;
+                if let Some(window) = &mut self.window {
+                    window.marked(began.elapsed(), !self.markers.contains_key(id));
+                }
+            }
+            Instruction::Await { condition, bound } => self.wait_for(condition, *bound).await?,
+            Instruction::Ready { activity } => match activity {
+                Activity::Load { workload } => self.ready_load(workload)?,
+                Activity::Marker { id, nodes } => self.ready_marker(*id, nodes)?,
+                Activity::Startup { .. } => {}
+            },
+            Instruction::Open { .. } => self.open().await?,
+            Instruction::Close { .. } => return self.close().await.map(|evidence| Reply::Window(Box::new(evidence))),
+            Instruction::Settle => return self.settle().await.map(Reply::Settled),
+            Instruction::Verify { projections } => return self.verify(projections).await.map(Reply::Compared),
+        }
+        Ok(Reply::Done)
+    }
+
+    fn start(&mut self, activity: &Activity) -> Result<Running, Failure> {
+        match activity {
+            Activity::Load { workload } => self.start_load(workload),
+            Activity::Marker { id, .. } => self.start_marker(*id),
+            Activity::Startup { subscription } => self.start_startup(subscription),
+        }
+    }
+
+    async fn explain(&mut self, activities: &[Activity]) -> String {
+        let mut parts = Vec::new();
+        if let Some(error) = self.health().error() {
+            parts.push(error);
+        }
+        for activity in activities {
+            match activity {
+                Activity::Load { workload } => parts.push(format!("workload `{workload}` had not ended")),
+                Activity::Marker { nodes, .. } => {
+                    for (node, _) in nodes {
+                        if !self.ended.borrow().visible.contains_key(node) {
+                            parts.push(self.explain_node(node).await);
+                        }
+                    }
+                }
+                Activity::Startup { subscription } => parts.push(self.explain_subscription(subscription).await),
+            }
+        }
+        parts.join("; ")
+    }
+}
+
+/// Read back of stopped nodes.
+type Records = IndexMap<String, NodeRecord>;

@@ -1,0 +1,207 @@
+//! Starting and stopping the nodes of a turn, and the control session of each.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+use std::time::Instant;
+
+use indexmap::IndexMap;
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage, SimpleQueryRow};
+
+use super::{Live, Records};
+use crate::execute::world::{Failure, Reply};
+use crate::lab::{self, InitdbOptions, NodeRequest, RunningNode};
+use crate::plan::instruction::SqlText;
+use crate::results::NodeRecord;
+use crate::script;
+use crate::spec::scenario::Transport;
+use crate::text::quote::{conninfo_value, literal};
+use crate::wire::{Host, Target};
+
+/// Prefix of each line of a server's log; the kind of process tells an apply worker's error from a client's.
+const LOG_LINE_PREFIX: &str = "%m [%p] %b ";
+
+/// A running node with its control session.
+pub(super) struct LiveNode {
+    pub(super) node: RunningNode,
+    pub(super) control: Rc<Client>,
+    pub(super) major: u32,
+    /// Backends that serve the runner's own sessions.
+    pub(super) own_sessions: Vec<u32>,
+    /// When the launcher last started an apply worker, as far as we made it.
+    pub(super) worker_started: Option<Instant>,
+    pub(super) record: NodeRecord,
+}
+
+impl LiveNode {
+    /// How another server reaches this one.
+    pub(super) fn conninfo(&self) -> String {
+        let (host, password) = match (self.node.transport, &self.node.password) {
+            (lab::Transport::Tcp, Some(password)) => {
+                ("127.0.0.1".to_owned(), format!(" password={}", conninfo_value(password)))
+            }
+            _ => (self.node.socket_dir.display().to_string(), String::new()),
+        };
+        format!("host={} port={} user=postgres dbname=postgres{password}", conninfo_value(&host), self.node.port)
+    }
+
+    /// How the runner's own threads reach it.
+    pub(super) fn target(&self, transport: Transport, application_name: &str) -> Result<Target, Failure> {
+        let host = match transport {
+            Transport::Unix => Host::Unix { directory: self.node.socket_dir.clone(), port: self.node.port },
+            Transport::Tcp => Host::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, self.node.port))),
+        };
+        let mut target = Target::new(host, "postgres", "postgres");
+        target.password.clone_from(&self.node.password);
+        application_name.clone_into(&mut target.application_name);
+        Ok(target)
+    }
+
+    /// Statements one by one, as psql would send them.
+    pub(super) async fn batch(&self, sql: &str) -> Result<(), Failure> {
+        for statement in script::split(sql) {
+            self.control.batch_execute(statement).await.map_err(|error| Failure::new(server_words(&error)))?;
+        }
+        Ok(())
+    }
+
+    /// The rows of a query, as text.
+    pub(super) async fn rows(&self, sql: &str) -> Result<Vec<SimpleQueryRow>, Failure> {
+        rows(&self.control, sql).await
+    }
+}
+
+/// The rows of a query, as text.
+pub(super) async fn rows(client: &Client, sql: &str) -> Result<Vec<SimpleQueryRow>, Failure> {
+    let messages = client.simple_query(sql).await.map_err(|error| Failure::new(server_words(&error)))?;
+    Ok(messages
+        .into_iter()
+        .filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row),
+            _ => None,
+        })
+        .collect())
+}
+
+/// A server's error in its own words, with what it adds.
+pub(super) fn server_words(error: &tokio_postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(error) => {
+            let mut text = format!("{}: {}", error.severity(), error.message());
+            for extra in [error.detail(), error.hint(), error.where_()].into_iter().flatten() {
+                text += &format!(" ({})", extra.lines().next().unwrap_or(extra));
+            }
+            text
+        }
+        None => match std::error::Error::source(error) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        },
+    }
+}
+
+impl Live<'_> {
+    pub(super) async fn start_nodes(&mut self, names: &[String]) -> Result<(), Failure> {
+        for name in names {
+            let plan = &self.cell.nodes[name.as_str()];
+            let installation = self.installations[name.as_str()].clone();
+            let mut settings: Vec<(String, String)> =
+                plan.settings.iter().map(|(name, planned)| (name.clone(), planned.value.clone())).collect();
+            if !plan.settings.contains_key("log_line_prefix") {
+                settings.push(("log_line_prefix".to_owned(), LOG_LINE_PREFIX.to_owned()));
+            }
+            let request = NodeRequest {
+                name: name.clone(),
+                place: u16::try_from(plan.place).unwrap_or(u16::MAX),
+                installation,
+                initdb: InitdbOptions { checksums: plan.checksums },
+                settings,
+                transport: match plan.transport {
+                    Transport::Unix => lab::Transport::Unix,
+                    Transport::Tcp => lab::Transport::Tcp,
+                },
+            };
+            let node = self.lab.start(request).await.map_err(|error| Failure::new(error.to_string()))?;
+            let live =
+                connect(node).await.map_err(|failure| Failure::new(format!("node `{name}`: {}", failure.reason)))?;
+            self.nodes.insert(name.clone(), live);
+        }
+        Ok(())
+    }
+
+    /// Ends every node, keeps its log, and tells what was read back of it.
+    pub(super) async fn stop_nodes(&mut self) -> Result<Reply, Failure> {
+        self.loads.clear();
+        self.markers.clear();
+        self.ended.borrow_mut().loads.clear();
+        let mut records: Records = self.nodes.iter().map(|(name, node)| (name.clone(), node.record.clone())).collect();
+        let logs: Vec<(String, std::path::PathBuf)> =
+            self.lab.nodes().iter().map(|node| (node.name.clone(), node.log.clone())).collect();
+        self.nodes.clear();
+        let stopped = self.lab.stop_all().await;
+        if let Err(error) = std::fs::create_dir_all(&self.logs) {
+            self.notes.push(format!("logs are not kept: {error}"));
+        }
+        for (name, log) in logs {
+            if let Err(error) = std::fs::copy(&log, self.logs.join(format!("{name}.log"))) {
+                self.notes.push(format!("the log of `{name}` is not kept: {error}"));
+            }
+        }
+        for (name, usage) in stopped.map_err(|error| Failure::new(error.to_string()))? {
+            let ns = u64::try_from((usage.user + usage.system).as_nanos()).unwrap_or(u64::MAX);
+            records.entry(name).or_default().lifetime_cpu_ns = Some(ns);
+        }
+        Ok(Reply::Stopped(records))
+    }
+
+    /// Notes when an apply worker is about to be started, for the launcher of 14 and 15.
+    pub(super) fn note_start(&mut self, node: &str, sql: &SqlText) {
+        let text = sql.display();
+        let starts = text.starts_with("CREATE SUBSCRIPTION")
+            || text.starts_with("ALTER SUBSCRIPTION") && text.ends_with(" ENABLE");
+        if starts && let Some(node) = self.nodes.get_mut(node) {
+            node.worker_started = Some(Instant::now());
+        }
+    }
+}
+
+async fn connect(node: RunningNode) -> Result<LiveNode, Failure> {
+    let mut config = tokio_postgres::Config::new();
+    config.host_path(&node.socket_dir).port(node.port).user("postgres").dbname("postgres").application_name("runner");
+    let (client, connection) = config.connect(NoTls).await.map_err(|error| Failure::new(server_words(&error)))?;
+    // It ends with the client or the server; its error comes out of the client's own call.
+    tokio::spawn(async move {
+        let _ = connection.await;
+    });
+    if let Some(password) = &node.password {
+        let salt = lab::password::random_salt().map_err(|error| Failure::new(error.to_string()))?;
+        let verifier = lab::password::scram_verifier(password, &salt);
+        let sql = format!("ALTER ROLE postgres PASSWORD {}", literal(&verifier));
+        client.batch_execute(&sql).await.map_err(|error| Failure::new(server_words(&error)))?;
+    }
+    let first = rows(
+        &client,
+        "SELECT pg_backend_pid(), current_setting('server_version'), current_setting('server_version_num')",
+    )
+    .await?;
+    let first = first.first().ok_or_else(|| Failure::new("the server gave no version"))?;
+    let text = |index: usize| first.get(index).unwrap_or_default().to_owned();
+    let settings = rows(
+        &client,
+        "SELECT name, current_setting(name) FROM pg_settings WHERE source NOT IN ('default', 'client') AND name NOT IN \
+         ('port', 'unix_socket_directories', 'listen_addresses', 'data_directory', 'config_file', 'hba_file', 'ident_file', 'application_name') \
+         ORDER BY name",
+    )
+    .await?;
+    let settings: IndexMap<String, String> = settings
+        .iter()
+        .map(|row| (row.get(0).unwrap_or_default().to_owned(), row.get(1).unwrap_or_default().to_owned()))
+        .collect();
+    Ok(LiveNode {
+        node,
+        control: Rc::new(client),
+        major: text(2).parse::<u32>().unwrap_or(0) / 10_000,
+        own_sessions: text(0).parse().into_iter().collect(),
+        worker_started: None,
+        record: NodeRecord { version: text(1), settings, lifetime_cpu_ns: None },
+    })
+}

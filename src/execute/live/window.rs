@@ -1,0 +1,217 @@
+//! The window of a phase: counters before its clock, counters after it, and the difference as evidence.
+
+use std::time::{Duration, Instant};
+
+use indexmap::IndexMap;
+
+use super::{Ended, Live};
+use crate::execute::world::Failure;
+use crate::measure::{Evidence, Histogram, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence};
+use crate::plan::instruction::Condition;
+use crate::probe::{CpuReading, HostTimes};
+use crate::text::Lsn;
+
+/// How long exiting backends and workers may take to flush their statistics; 14 needs up to 1.5 s.
+const SETTLE_BOUND: Duration = Duration::from_secs(5);
+
+/// An open window.
+pub(super) struct Window {
+    opened: Instant,
+    cpu: IndexMap<String, CpuReading>,
+    wal: IndexMap<String, (Lsn, u64)>,
+    host: Option<HostTimes>,
+    marker_commit: Option<Duration>,
+    no_downstream: bool,
+}
+
+impl Window {
+    /// The marker was committed; `alone` if nothing is downstream.
+    pub(super) fn marked(&mut self, took: Duration, alone: bool) {
+        self.marker_commit = Some(took);
+        self.no_downstream = alone;
+    }
+}
+
+const WAL: &str = "SELECT pg_current_wal_insert_lsn(), wal_bytes FROM pg_catalog.pg_stat_wal";
+
+impl Live<'_> {
+    async fn wal(&self) -> Result<IndexMap<String, (Lsn, u64)>, Failure> {
+        let mut out = IndexMap::new();
+        for (name, node) in &self.nodes {
+            let rows = node.rows(WAL).await?;
+            let row = rows.first().ok_or_else(|| Failure::new(format!("`{name}` tells no WAL position")))?;
+            let lsn = row.get(0).and_then(|lsn| lsn.parse().ok()).unwrap_or_default();
+            let bytes = row.get(1).and_then(|bytes| bytes.parse().ok()).unwrap_or_default();
+            out.insert(name.clone(), (lsn, bytes));
+        }
+        Ok(out)
+    }
+
+    fn cpu(&self) -> Result<IndexMap<String, CpuReading>, Failure> {
+        self.nodes
+            .iter()
+            .map(|(name, node)| {
+                let reading = CpuReading::take(node.node.pid).map_err(|error| Failure::new(error.to_string()))?;
+                Ok((name.clone(), reading))
+            })
+            .collect()
+    }
+
+    /// SQL first, then CPU, then the clock: what the reading costs is outside.
+    pub(super) async fn open(&mut self) -> Result<(), Failure> {
+        *self.ended.borrow_mut() = Ended::default();
+        let wal = self.wal().await?;
+        let cpu = self.cpu()?;
+        let host = HostTimes::take().ok();
+        self.window =
+            Some(Window { opened: Instant::now(), cpu, wal, host, marker_commit: None, no_downstream: false });
+        Ok(())
+    }
+
+    /// The clock stops when the last activity ended, not when that was heard of.
+    pub(super) async fn close(&mut self) -> Result<Evidence, Failure> {
+        let now = Instant::now();
+        let Some(window) = self.window.take() else { return Err(Failure::new("no window is open")) };
+        let ended = self.ended.borrow().last().filter(|_| !window.no_downstream).unwrap_or(now);
+        let host = HostTimes::take().ok();
+        let cpu = self.cpu();
+        // After an interrupt a session may still be busy with what was cut short.
+        let wal = if *self.stop.borrow() { None } else { Some(self.wal().await?) };
+        let cpu = cpu?;
+        let mut evidence = Evidence {
+            seconds: ended.duration_since(window.opened).as_secs_f64(),
+            no_downstream: window.no_downstream,
+            launcher_wait_seconds: self.launcher_wait.take(),
+            ..Evidence::default()
+        };
+        for (name, reading) in &cpu {
+            let Some(before) = window.cpu.get(name) else { continue };
+            let used = reading.since(before, &self.nodes[name.as_str()].own_sessions);
+            let start = window.wal.get(name);
+            evidence.nodes.insert(
+                name.clone(),
+                NodeEvidence {
+                    cpu_ns: used.named_ns().into_iter().map(|(role, ns)| (role.to_owned(), ns)).collect(),
+                    runner_sessions_ns: used.own_sessions_ns,
+                    lsn_start: start.map(|(lsn, _)| *lsn),
+                    lsn_end: wal.as_ref().and_then(|wal| wal.get(name)).map(|(lsn, _)| *lsn),
+                    wal_bytes_start: start.map(|(_, bytes)| *bytes),
+                    wal_bytes_settled: None,
+                },
+            );
+        }
+        if let (Some(before), Some(after)) = (&window.host, &host)
+            && let Some(used) = after.since(before)
+        {
+            let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
+            let capacity = cores * now.duration_since(window.opened).as_secs_f64();
+            evidence.host = Some(HostEvidence {
+                capacity_seconds: capacity,
+                busy_seconds: used.busy * capacity,
+                steal_seconds: used.steal * capacity,
+            });
+        }
+        let ended = self.ended.borrow();
+        if let Some(commit) = window.marker_commit {
+            let since = |at: &Instant| at.duration_since(window.opened).as_secs_f64();
+            evidence.marker = Some(MarkerEvidence {
+                commit_seconds: commit.as_secs_f64(),
+                visible_seconds: ended.visible.iter().map(|(node, at)| (node.clone(), since(at))).collect(),
+            });
+        }
+        evidence.startup_seconds = ended
+            .startups
+            .iter()
+            .map(|(name, at)| (name.clone(), at.duration_since(window.opened).as_secs_f64()))
+            .collect();
+        for (name, finished) in &ended.loads {
+            evidence.loads.insert(name.clone(), self.load_evidence(name, finished));
+        }
+        Ok(evidence)
+    }
+
+    fn load_evidence(&self, name: &str, finished: &crate::load::Finished) -> LoadEvidence {
+        let workload = &self.cell.scenario.workloads[name];
+        let scripts = finished
+            .report
+            .scripts
+            .iter()
+            .map(|script| {
+                let buckets = script
+                    .latency_ns
+                    .iter_recorded()
+                    .map(|value| (value.value_iterated_to(), value.count_at_value()))
+                    .collect();
+                let evidence = ScriptEvidence {
+                    committed: script.committed,
+                    failed: script.errors.iter().map(|(state, failures)| (state.clone(), failures.count)).collect(),
+                    latency: Histogram::from_buckets(buckets),
+                };
+                (script.name.clone(), evidence)
+            })
+            .collect();
+        LoadEvidence {
+            node: workload.node.clone(),
+            clients: workload.clients.value,
+            driver_cpu_ns: Some(finished.report.driver_cpu_ns),
+            scripts,
+        }
+    }
+
+    /// Closes the load's connections and disables the subscriptions, so that every process that wrote WAL exits
+    /// and flushes its statistics; then reads them.
+    pub(super) async fn settle(&mut self) -> Result<IndexMap<String, u64>, Failure> {
+        let mut backends: Vec<u32> = Vec::new();
+        for (_, finished) in std::mem::take(&mut self.ended.borrow_mut().loads) {
+            backends.extend(finished.connections.backend_pids());
+        }
+        let names: Vec<String> = self.cell.scenario.subscriptions.keys().cloned().collect();
+        for name in &names {
+            let sql = crate::plan::sql::subscription::disable(name);
+            self.sql(&self.cell.scenario.subscriptions[name.as_str()].node, &sql).await?;
+        }
+        for name in &names {
+            self.wait_for(&Condition::Disabled { subscription: name.clone() }, SETTLE_BOUND).await?;
+        }
+        if !backends.is_empty() {
+            self.wait_until_gone(&backends).await?;
+        }
+        let mut last = self.wal().await?;
+        if self.nodes.values().any(|node| node.major < 15) {
+            // The statistics collector of 14 hears of exits with a delay.
+            let began = Instant::now();
+            let mut quiet = Instant::now();
+            while began.elapsed() < SETTLE_BOUND && quiet.elapsed() < Duration::from_millis(1500) {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                let next = self.wal().await?;
+                if next.iter().any(|(name, (_, bytes))| last.get(name).is_some_and(|(_, before)| before != bytes)) {
+                    quiet = Instant::now();
+                }
+                last = next;
+            }
+        }
+        Ok(last.into_iter().map(|(name, (_, bytes))| (name, bytes)).collect())
+    }
+
+    async fn wait_until_gone(&self, backends: &[u32]) -> Result<(), Failure> {
+        let list = backends.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let sql = format!(
+            "SELECT 1 FROM pg_catalog.pg_stat_activity WHERE application_name LIKE 'load %' AND pid IN ({list}) LIMIT 1"
+        );
+        let began = Instant::now();
+        for node in self.nodes.values() {
+            while !node.rows(&sql).await?.is_empty() && began.elapsed() < SETTLE_BOUND {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ended {
+    /// The moment the last activity ended.
+    fn last(&self) -> Option<Instant> {
+        let loads = self.loads.values().map(|finished| finished.report.finished);
+        loads.chain(self.visible.values().copied()).chain(self.startups.values().copied()).max()
+    }
+}

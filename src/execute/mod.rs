@@ -1,0 +1,102 @@
+//! Doing what the plan says: sittings, turns, phases. Decides nothing.
+
+pub mod event;
+pub mod live;
+pub mod stop;
+pub mod turn;
+pub mod world;
+
+use std::path::PathBuf;
+
+use tokio::sync::watch;
+
+pub use event::Event;
+
+use crate::lab::{Installation, Lab};
+use crate::plan::order::Turn;
+use crate::plan::{Cell, Plan};
+use crate::results::Sample;
+use crate::results::record::{FORMAT, turn_name};
+
+/// What the runs of a plan need beside it.
+#[derive(Debug)]
+pub struct Surroundings<'a> {
+    /// The lab.
+    pub lab: &'a mut Lab,
+    /// Servers by node, for each cell of the plan.
+    pub installations: Vec<indexmap::IndexMap<String, Installation>>,
+    /// Seed of the scripts' random numbers.
+    pub seed: u64,
+    /// Folder for the logs of the servers and the load, by turn.
+    pub logs: PathBuf,
+    /// Whether the nodes of the last turn are left running.
+    pub keep: bool,
+}
+
+/// Runs every turn in order and hands each over as it ends, so that none is lost. An interrupt ends the turn under
+/// way and skips the rest. Nodes of one turn that fail to start are that turn's failure; the others go on.
+pub async fn run(
+    plan: &Plan,
+    surroundings: &mut Surroundings<'_>,
+    stop: &watch::Receiver<bool>,
+    observe: &mut dyn FnMut(Event<'_>),
+    save: &mut dyn FnMut(&Sample) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let of = u32::try_from(plan.turns.len()).unwrap_or(u32::MAX);
+    for (index, turn) in plan.turns.iter().enumerate() {
+        if *stop.borrow() {
+            break;
+        }
+        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let cell = &plan.cells[turn.cell];
+        observe(Event::Turn { cell: &cell.name, round: turn.round, turn: number, of });
+        let sample = one(cell, *turn, number, surroundings, stop, observe, number == of).await;
+        save(&sample)?;
+        observe(Event::Ended(&sample));
+    }
+    Ok(())
+}
+
+async fn one(
+    cell: &Cell,
+    turn: Turn,
+    number: u32,
+    surroundings: &mut Surroundings<'_>,
+    stop: &watch::Receiver<bool>,
+    observe: &mut dyn FnMut(Event<'_>),
+    last: bool,
+) -> Sample {
+    let began = std::time::Instant::now();
+    let started =
+        jiff::Timestamp::now().round(jiff::Unit::Millisecond).map_or_else(|_| String::new(), |now| now.to_string());
+    let logs = surroundings.logs.join(turn_name(number, &cell.name, turn.round));
+    let mut plan = cell.turn.clone();
+    if last && surroundings.keep {
+        plan.down.clear();
+    }
+    let mut world = live::Live::new(
+        cell,
+        &surroundings.installations[turn.cell],
+        surroundings.lab,
+        surroundings.seed.wrapping_add(u64::from(turn.round)),
+        logs,
+        stop.clone(),
+    );
+    let result = turn::turn(&mut world, &plan, &mut stop.clone(), observe).await;
+    let mut notes = world.into_notes();
+    notes.extend(result.notes);
+    Sample {
+        format: FORMAT,
+        cell: cell.name.clone(),
+        scenario: cell.scenario.name.clone(),
+        round: turn.round,
+        turn: number,
+        started,
+        outcome: result.outcome,
+        phases: result.phases,
+        convergence: result.convergence,
+        nodes: result.nodes,
+        total_seconds: began.elapsed().as_secs_f64(),
+        notes,
+    }
+}

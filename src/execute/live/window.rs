@@ -127,7 +127,21 @@ impl Live<'_> {
         for (name, finished) in &ended.loads {
             evidence.loads.insert(name.clone(), self.load_evidence(name, finished));
         }
+        drop(ended);
+        self.release_loads().await?;
         Ok(evidence)
+    }
+
+    /// Closes the load's connections once their window is read, and waits until their backends are gone: else
+    /// their exit would be counted in the next window.
+    async fn release_loads(&mut self) -> Result<(), Failure> {
+        let loads = std::mem::take(&mut self.ended.borrow_mut().loads);
+        let backends: Vec<u32> = loads.values().flat_map(|finished| finished.connections.backend_pids()).collect();
+        drop(loads);
+        if backends.is_empty() || *self.stop.borrow() {
+            return Ok(());
+        }
+        self.wait_until_gone(&backends).await
     }
 
     fn load_evidence(&self, name: &str, finished: &crate::load::Finished) -> LoadEvidence {
@@ -158,13 +172,9 @@ impl Live<'_> {
         }
     }
 
-    /// Closes the load's connections and disables the subscriptions, so that every process that wrote WAL exits
-    /// and flushes its statistics; then reads them.
+    /// Disables the subscriptions, so that every process that wrote WAL has exited and flushed its statistics; then
+    /// reads them. The load's connections are closed already.
     pub(super) async fn settle(&mut self) -> Result<IndexMap<String, u64>, Failure> {
-        let mut backends: Vec<u32> = Vec::new();
-        for (_, finished) in std::mem::take(&mut self.ended.borrow_mut().loads) {
-            backends.extend(finished.connections.backend_pids());
-        }
         let names: Vec<String> = self.cell.scenario.subscriptions.keys().cloned().collect();
         for name in &names {
             let sql = crate::plan::sql::subscription::disable(name);
@@ -172,9 +182,6 @@ impl Live<'_> {
         }
         for name in &names {
             self.wait_for(&Condition::Disabled { subscription: name.clone() }, SETTLE_BOUND).await?;
-        }
-        if !backends.is_empty() {
-            self.wait_until_gone(&backends).await?;
         }
         self.note_scans().await?;
         let mut last = self.wal().await?;

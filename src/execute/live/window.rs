@@ -100,15 +100,16 @@ impl Live<'_> {
                 },
             );
         }
-        if let (Some(before), Some(after)) = (&window.host, &host)
-            && let Some(used) = after.since(before)
-        {
+        if let (Some(before), Some(after)) = (&window.host, &host) {
             let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
-            let capacity = cores * now.duration_since(window.opened).as_secs_f64();
+            // The kernel counts the host in ticks of 10 ms: in a shorter phase there is nothing to see, which adds
+            // nothing to a window that holds it.
+            let used = after.since(before);
+            let capacity = used.as_ref().map_or(0.0, |_| cores * now.duration_since(window.opened).as_secs_f64());
             evidence.host = Some(HostEvidence {
                 capacity_seconds: capacity,
-                busy_seconds: used.busy * capacity,
-                steal_seconds: used.steal * capacity,
+                busy_seconds: used.as_ref().map_or(0.0, |used| used.busy * capacity),
+                steal_seconds: used.as_ref().map_or(0.0, |used| used.steal * capacity),
             });
         }
         let ended = self.ended.borrow();

@@ -7,11 +7,13 @@
 pub mod catalogue;
 pub mod evidence;
 pub mod histogram;
+pub mod host;
 pub mod metric;
 pub mod name;
 
 pub use catalogue::{CATALOGUE, find};
 pub use evidence::{Evidence, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence};
 pub use histogram::Histogram;
+pub use host::HostFacts;
 pub use metric::{Absent, Better, Dim, Labels, Metric, Probe, Reading, Unit};
 pub use name::{Reference, ReferenceError};

@@ -2,55 +2,30 @@
 //!
 //! Nothing here changes the host; pinning and governors are the user's to set.
 use super::ProbeError;
+use crate::measure::HostFacts;
 use serde::{Deserialize, Serialize};
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
-/// What a report says of the machine. What cannot be read is absent, not guessed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostFacts {
-    /// The CPU's own name, such as `Apple M1 Pro`.
-    pub cpu_model: Option<String>,
-    /// Logical cores.
-    pub cores: usize,
-    /// Physical cores.
-    pub physical_cores: Option<usize>,
-    /// Cores this process may use, by affinity and control group.
-    pub usable_cores: Option<usize>,
-    /// Main memory.
-    pub memory_bytes: u64,
-    /// The operating system with its version, such as `Linux (Debian GNU/Linux 12)`.
-    pub os: Option<String>,
-    /// The kernel's version.
-    pub kernel: Option<String>,
-    /// The architecture, such as `x86_64`.
-    pub architecture: String,
-    /// The frequency governors in use, each once; absent where the kernel does not govern frequency (most virtual machines, macOS).
-    pub governor: Option<String>,
-}
-
-impl HostFacts {
-    /// Reads them; takes a few milliseconds.
-    pub fn read() -> Result<Self, ProbeError> {
-        let wanted = RefreshKind::nothing()
-            .with_cpu(CpuRefreshKind::nothing())
-            .with_memory(MemoryRefreshKind::nothing().with_ram());
-        let system = System::new_with_specifics(wanted).map_err(|error| ProbeError::Read {
-            what: "the facts of this host".to_owned(),
-            source: std::io::Error::other(error.to_string()),
-        })?;
-        let model = system.cpus().first().map(|cpu| cpu.brand().trim().to_owned());
-        Ok(Self {
-            cpu_model: model.filter(|model| !model.is_empty()),
-            cores: system.cpus().len(),
-            physical_cores: System::physical_core_count().ok(),
-            usable_cores: std::thread::available_parallelism().ok().map(Into::into),
-            memory_bytes: system.total_memory(),
-            os: System::long_os_version().ok(),
-            kernel: System::kernel_version().ok(),
-            architecture: std::env::consts::ARCH.to_owned(),
-            governor: governor(),
-        })
-    }
+/// Reads the facts of this host; takes a few milliseconds.
+pub fn read_host_facts() -> Result<HostFacts, ProbeError> {
+    let wanted =
+        RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing()).with_memory(MemoryRefreshKind::nothing().with_ram());
+    let system = System::new_with_specifics(wanted).map_err(|error| ProbeError::Read {
+        what: "the facts of this host".to_owned(),
+        source: std::io::Error::other(error.to_string()),
+    })?;
+    let model = system.cpus().first().map(|cpu| cpu.brand().trim().to_owned());
+    Ok(HostFacts {
+        cpu_model: model.filter(|model| !model.is_empty()),
+        cores: Some(system.cpus().len()).filter(|cores| *cores > 0),
+        physical_cores: System::physical_core_count().ok(),
+        usable_cores: std::thread::available_parallelism().ok().map(Into::into),
+        memory_bytes: Some(system.total_memory()).filter(|bytes| *bytes > 0),
+        os: System::long_os_version().ok(),
+        kernel: System::kernel_version().ok(),
+        architecture: Some(std::env::consts::ARCH.to_owned()),
+        governor: governor(),
+    })
 }
 
 /// Where Linux keeps each core's governor.
@@ -155,8 +130,8 @@ mod tests {
 
     #[test]
     fn this_host_has_cores_and_memory() {
-        let facts = HostFacts::read().unwrap();
-        assert!(facts.cores > 0 && facts.memory_bytes > 1 << 20);
+        let facts = read_host_facts().unwrap();
+        assert!(facts.cores.unwrap() > 0 && facts.memory_bytes.unwrap() > 1 << 20);
         let json = serde_json::to_string(&facts).unwrap();
         assert_eq!(serde_json::from_str::<HostFacts>(&json).unwrap(), facts);
     }

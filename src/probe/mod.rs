@@ -10,7 +10,7 @@ mod host;
 mod roles;
 
 pub use cpu::{CpuReading, CpuUse, ProcessCpu};
-pub use host::{HostFacts, HostTimes, HostUse};
+pub use host::{HostTimes, HostUse, read_host_facts};
 pub use roles::Role;
 
 /// Why a probe could not read.

@@ -1,5 +1,9 @@
-//! What a run leaves behind. [`record`] is pure; only `store` touches files.
+//! What a run leaves behind. [`record`] and [`run`] are pure; only [`store`] touches files.
 
 pub mod record;
+pub mod run;
+pub mod store;
 
 pub use record::{Convergence, NodeRecord, Outcome, PhaseRecord, Sample, TableComparison, TableDigest};
+pub use run::{Build, DataFolder, Difference, PlannedSetting, RunRecord};
+pub use store::{Store, StoreError};

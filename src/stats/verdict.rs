@@ -142,6 +142,16 @@ pub struct Judgement {
     pub estimate: Option<Estimate>,
 }
 
+impl Judgement {
+    /// The rule apart from how it came out, so that claims judged alike need it only once.
+    pub fn rule_and_finding(&self) -> (&str, Option<&str>) {
+        match self.rule.rsplit_once(": ") {
+            Some((rule, finding)) if self.estimate.is_some() => (rule, Some(finding)),
+            _ => (&self.rule, None),
+        }
+    }
+}
+
 /// Judges a claim: by each round's own figure below five rounds, by the interval from five on.
 ///
 /// Fewer rounds give intervals that are right and too wide to decide much; three rounds that all
@@ -290,6 +300,11 @@ mod tests {
             "with 5 rounds the claim is held if the whole 95 % interval lies inside the bounds, not held if it lies wholly outside, else cannot tell: it lies inside"
         );
         assert_eq!(percent(0.995), "99.5 %");
+        let judgement = judge(ratios(&[31.0, 5.0, 40.0]), AT_LEAST_TEN);
+        let (rule, finding) = judgement.rule_and_finding();
+        assert!(rule.ends_with("else cannot tell"), "{rule}");
+        assert_eq!(finding, Some("2 of 3 do"));
+        assert_eq!(judge(ratios(&[]), AT_LEAST_TEN).rule_and_finding(), ("no valid round has both", None));
     }
 
     proptest! {

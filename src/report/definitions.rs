@@ -1,0 +1,98 @@
+//! How each figure of this report is defined: the metrics that it uses and the rules of its statistics.
+
+use indexmap::IndexMap;
+
+use super::figures::Runs;
+use super::format::listed;
+use crate::measure::{Metric, Reference, Unit};
+use crate::spec::{Claim, Each, Spec, Statistic};
+
+/// A line each, Markdown.
+pub(super) fn definitions(runs: Runs<'_>) -> Vec<String> {
+    let references: Vec<&Reference> = references(runs.spec).collect();
+    let mut lines = windows(runs, &references);
+    let mut metrics: Vec<&'static Metric> = Vec::new();
+    for reference in &references {
+        if !metrics.contains(&reference.metric) {
+            metrics.push(reference.metric);
+        }
+    }
+    for metric in &metrics {
+        let unit = if metric.unit == Unit::Count { String::new() } else { format!(" ({})", metric.unit.as_str()) };
+        lines.push(format!("`{}`{unit}: {}.", metric.name, metric.about));
+    }
+    if !runs.spec.tables.is_empty() {
+        lines.push(
+            "Host busy: part of all cores in use by anything, over the phases that a table's columns span. \
+             † marks times and rates (not CPU) taken at 90 % or more: they say how the processes contended for this \
+             host."
+                .to_owned(),
+        );
+    }
+    if metrics.iter().any(|metric| metric.name == "cpu") {
+        lines.push(
+            "Work that the kernel does outside of processes (writeback, network interrupts) is in no CPU figure."
+                .to_owned(),
+        );
+    }
+    lines.extend(statistics(runs.spec));
+    lines
+}
+
+/// References of all tables and claims.
+pub(super) fn references(spec: &Spec) -> impl Iterator<Item = &Reference> {
+    let of_tables = spec.tables.iter().flat_map(|table| &table.columns).map(|column| &column.value);
+    of_tables.chain(spec.claims.iter().map(|claim| &claim.metric))
+}
+
+/// Windows that are in use, with their phases.
+fn windows(runs: Runs<'_>, references: &[&Reference]) -> Vec<String> {
+    let mut windows: IndexMap<&str, Vec<String>> = IndexMap::new();
+    for reference in references {
+        let known = windows.entry(&reference.window).or_default();
+        for cell in &runs.spec.cells {
+            let Ok(phases) = runs.phases(&cell.scenario.name, &reference.window) else { continue };
+            let phases: Vec<String> = phases.iter().map(|phase| format!("`{}`", phase.name)).collect();
+            let text = listed(&phases);
+            if phases.len() > 1 && !known.contains(&text) {
+                known.push(text);
+            }
+        }
+    }
+    windows.retain(|_, ways| !ways.is_empty());
+    windows
+        .into_iter()
+        .map(|(window, ways)| format!("`{window}`: the phases {} as one window.", ways.join(", or ")))
+        .collect()
+}
+
+fn statistics(spec: &Spec) -> Vec<String> {
+    let mut lines = Vec::new();
+    if spec.tables.iter().any(|table| table.each == Each::Scenario) {
+        lines.push(
+            "Medians are of each column by itself over the valid runs, so that a sum of medians need not be the median of \
+             the sums; a table's ratio is a ratio of two medians."
+                .to_owned(),
+        );
+    }
+    let judged = |statistic| spec.claims.iter().any(|claim: &Claim| claim.statistic == statistic);
+    let mut rules = Vec::new();
+    if judged(Statistic::Ratio) {
+        rules.push(
+            "a ratio is the geometric mean of the rounds' own ratios, its interval Student's t on their logarithms",
+        );
+    }
+    if judged(Statistic::Difference) {
+        rules.push("a difference is the mean of the rounds' own differences, its interval Student's t");
+    }
+    if judged(Statistic::Value) {
+        rules.push("a value is the mean over the rounds, its interval Student's t");
+    }
+    if !rules.is_empty() {
+        lines.push(format!(
+            "Claims: {}; 95 %, both ends included. Only rounds in which every run of a claim is valid count.",
+            rules.join("; ")
+        ));
+    }
+    lines
+}

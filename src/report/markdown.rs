@@ -1,0 +1,299 @@
+//! The report for people: the view laid out by the template `templates/report.md`.
+//!
+//! Tables and lists are drawn here; their order and headings are the template's.
+
+use serde::Serialize;
+
+use super::cells::CellView;
+use super::claims::ClaimView;
+use super::differences::DifferencesView;
+use super::excluded::{ExcludedRun, FailedTransactions};
+use super::footnotes::Footnote;
+use super::format::{counted, thousands};
+use super::grid::{Align, Entry, Grid, escaped};
+use super::tables::{RowView, TableView};
+use super::view::View;
+use crate::stats::ROUNDS_FOR_INTERVAL;
+
+const TEMPLATE: &str = include_str!("../../templates/report.md");
+
+/// The template does not fit the report.
+#[derive(Debug, thiserror::Error)]
+#[error("render the report's template: {source}")]
+pub struct MarkdownError {
+    /// What the template engine said.
+    #[source]
+    source: Box<tera::Error>,
+}
+
+/// The report as Markdown that reads well as plain text.
+pub fn markdown(view: &View) -> Result<String, MarkdownError> {
+    let broken = |source| MarkdownError { source: Box::new(source) };
+    let mut engine = tera::Tera::default();
+    engine.autoescape_on(Vec::<&str>::new());
+    engine.add_raw_template("report.md", TEMPLATE).map_err(broken)?;
+    let context = tera::Context::from_serialize(&page(view)).map_err(broken)?;
+    let text = engine.render("report.md", &context).map_err(broken)?;
+    Ok(format!("{}\n", text.trim()))
+}
+
+/// What the template lays out.
+#[derive(Serialize)]
+struct Page<'a> {
+    title: &'a str,
+    about: &'a str,
+    stamps: Vec<String>,
+    headline: &'a str,
+    claims_heading: String,
+    claims: Vec<Item>,
+    rules: Vec<String>,
+    differences: String,
+    difference_notes: Vec<String>,
+    by_version: &'a str,
+    tables: Vec<Drawn>,
+    excluded: Vec<Item>,
+    failed_transactions: String,
+    notes: Vec<String>,
+    environment: Vec<String>,
+    settings: String,
+    definitions: Vec<String>,
+}
+
+/// A list item with lines below it.
+#[derive(Serialize)]
+struct Item {
+    head: String,
+    lines: Vec<String>,
+}
+
+/// A table of the spec.
+#[derive(Serialize)]
+struct Drawn {
+    title: String,
+    note: String,
+    legend: String,
+    body: String,
+    ranges: String,
+    footnotes: Vec<String>,
+}
+
+fn page(view: &View) -> Page<'_> {
+    let (claims, rules) = claims(&view.claims);
+    let summary = &view.summary;
+    Page {
+        title: &view.title,
+        about: view.about.as_deref().unwrap_or_default(),
+        stamps: view.stamps.iter().map(|stamp| escaped(stamp)).collect(),
+        headline: &view.headline,
+        claims_heading: format!(
+            "{} held, {} not held, {} cannot tell",
+            summary.held, summary.not_held, summary.cannot_tell
+        ),
+        claims,
+        rules,
+        differences: differences(&view.differences),
+        difference_notes: footnotes(&view.differences.footnotes),
+        by_version: &view.differences.by_version,
+        tables: view.tables.iter().map(table).collect(),
+        excluded: view.excluded.iter().map(excluded).collect(),
+        failed_transactions: failed_transactions(&view.failed_transactions),
+        notes: view.notes.iter().map(|note| tame(note)).collect(),
+        environment: view.environment.lines.iter().map(|(label, text)| format!("{label}: {}", tame(text))).collect(),
+        settings: settings(view),
+        definitions: view.definitions.clone(),
+    }
+}
+
+/// Claims as list items, and their rules, each once.
+fn claims(claims: &[ClaimView]) -> (Vec<Item>, Vec<String>) {
+    let mut rules: Vec<&str> = Vec::new();
+    for claim in claims.iter().filter(|claim| claim.finding.is_some()) {
+        if !rules.contains(&claim.rule.as_str()) {
+            rules.push(&claim.rule);
+        }
+    }
+    // One rule needs no number.
+    let number = |rule: &str| {
+        let index = rules.iter().position(|known| *known == rule).filter(|_| rules.len() > 1)?;
+        Some(format!("rule {}", index + 1))
+    };
+    let items = claims
+        .iter()
+        .map(|claim| {
+            let ours = claim.ours.clone().unwrap_or_else(|| "no figure".to_owned());
+            let published = claim.published_text.as_ref().map(|figure| format!("; published {figure}"));
+            let verdict = match (&claim.finding, claim.interval) {
+                (None, _) => format!("cannot be told: {}", claim.rule),
+                (Some(finding), Some(_)) if claim.n >= ROUNDS_FOR_INTERVAL => format!("the interval: {finding}"),
+                _ => format!("borne out by {} of {}", claim.borne_out, counted(claim.n, "round")),
+            };
+            let number = number(&claim.rule).map(|number| format!(" ({number})")).unwrap_or_default();
+            let figures = format!("{ours}{}", published.unwrap_or_default());
+            let mut lines = vec![figures, format!("{}; {verdict}{number}", claim.about)];
+            lines.extend(claim.remarks.iter().cloned());
+            Item { head: format!("**{}**: {}", claim.outcome_text, tame(&claim.claim)), lines }
+        })
+        .collect();
+    let label = |rule: &str| number(rule).map_or_else(|| "Rule".to_owned(), |number| capitalised(&number));
+    let rules = rules.iter().map(|rule| format!("{}: {rule}.", label(rule))).collect();
+    (items, rules)
+}
+
+fn differences(view: &DifferencesView) -> String {
+    if let Some(instead) = &view.instead {
+        return instead.clone();
+    }
+    let mut grid = Grid::default();
+    grid.column("What differs", Align::Left);
+    for (_, title) in &view.scenarios {
+        grid.column(title, Align::Left);
+    }
+    for row in &view.rows {
+        let cells = row.cells.iter().map(|cell| cell.as_str().into());
+        grid.row(std::iter::once(row.what.as_str().into()).chain(cells).collect());
+    }
+    grid.draw()
+}
+
+fn table(view: &TableView) -> Drawn {
+    Drawn {
+        title: view.title.clone(),
+        note: view.note.clone().unwrap_or_default(),
+        legend: view.legend.join(" "),
+        body: body(view),
+        ranges: ranges(view),
+        footnotes: footnotes(&view.footnotes),
+    }
+}
+
+fn body(view: &TableView) -> String {
+    let of_runs = view.each == "run";
+    let mut grid = Grid::default();
+    if of_runs {
+        grid.column("Round", Align::Right);
+    }
+    grid.column("Scenario", Align::Left);
+    if !of_runs {
+        grid.column("n", Align::Right);
+    }
+    for column in &view.columns {
+        grid.column(&column.title, Align::Right);
+    }
+    for row in &view.rows {
+        let mut entries = Vec::new();
+        if let Some(round) = row.round {
+            entries.push(round.to_string().as_str().into());
+        }
+        entries.push(leading(row));
+        if let Some(n) = row.n {
+            entries.push(n.to_string().as_str().into());
+        }
+        entries.extend(row.cells.iter().map(entry));
+        grid.row(entries);
+    }
+    grid.draw()
+}
+
+fn leading(row: &RowView) -> Entry {
+    let title = if row.excluded.is_some() { format!("{}, excluded", row.title) } else { row.title.clone() };
+    Entry { mark: row.mark.clone(), ..title.as_str().into() }
+}
+
+fn entry(cell: &CellView) -> Entry {
+    let published = cell.published_text.as_ref().map(|figure| format!("({figure})"));
+    let gloss = cell.gloss.as_ref().map(|gloss| format!("= {gloss}"));
+    let aside: Vec<String> = [gloss, published].into_iter().flatten().collect();
+    Entry { figure: escaped(&cell.text), mark: cell.mark.clone(), aside: aside.join(" ") }
+}
+
+/// Lowest and highest run behind the medians, in a table of its own: beside them it would be too wide to read.
+fn ranges(view: &TableView) -> String {
+    let spread = |index: usize| view.rows.iter().any(|row| row.cells.get(index).is_some_and(|c| c.range.is_some()));
+    let shown: Vec<usize> = (0..view.columns.len()).filter(|index| spread(*index)).collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let mut grid = Grid::default();
+    grid.column("Lowest–highest run", Align::Left);
+    for index in &shown {
+        grid.column(&view.columns[*index].title, Align::Right);
+    }
+    for row in &view.rows {
+        let cells = shown.iter().map(|index| row.cells[*index].range.as_deref().unwrap_or_default().into());
+        grid.row(std::iter::once(row.title.as_str().into()).chain(cells).collect());
+    }
+    grid.draw()
+}
+
+fn footnotes(notes: &[Footnote]) -> Vec<String> {
+    notes.iter().map(|note| format!("{} {}", note.mark, tame(&note.text))).collect()
+}
+
+/// A list, since a server's own words are too long for a column.
+fn excluded(run: &ExcludedRun) -> Item {
+    Item {
+        head: tame(&format!("round {}, {}: {}", run.round, run.title, run.reason)),
+        lines: run.differing.iter().map(|text| tame(text)).collect(),
+    }
+}
+
+fn failed_transactions(failed: &[FailedTransactions]) -> String {
+    if failed.is_empty() {
+        return String::new();
+    }
+    let mut grid = Grid::default();
+    for (heading, align) in [
+        ("Round", Align::Right),
+        ("Scenario", Align::Left),
+        ("Phase", Align::Left),
+        ("Script", Align::Left),
+        ("Committed", Align::Right),
+        ("Failed", Align::Right),
+        ("by SQLSTATE", Align::Left),
+    ] {
+        grid.column(heading, align);
+    }
+    for row in failed {
+        let by_state: Vec<String> = row.failed.iter().map(|(state, count)| format!("{state}: {count}")).collect();
+        let failed: u64 = row.failed.values().sum();
+        grid.row(vec![
+            row.round.to_string().as_str().into(),
+            row.title.as_str().into(),
+            row.phase.as_str().into(),
+            row.script.as_str().into(),
+            thousands(row.committed as f64).as_str().into(),
+            thousands(failed as f64).as_str().into(),
+            by_state.join(", ").as_str().into(),
+        ]);
+    }
+    grid.draw()
+}
+
+fn settings(view: &View) -> String {
+    if view.environment.settings.is_empty() {
+        return String::new();
+    }
+    let mut grid = Grid::default();
+    for heading in ["Setting", "Value", "Nodes", "From"] {
+        grid.column(heading, Align::Left);
+    }
+    for setting in &view.environment.settings {
+        grid.row(vec![
+            setting.name.as_str().into(),
+            setting.value.as_str().into(),
+            setting.nodes.join(", ").as_str().into(),
+            setting.origin.as_str().into(),
+        ]);
+    }
+    grid.draw()
+}
+
+/// Prose on one line that holds no tag: a server's own words may.
+fn tame(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('<', "\\<")
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

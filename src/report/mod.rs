@@ -1,0 +1,47 @@
+//! The report: from stored records to a page for people and the same for machines.
+//!
+//! Pure. [`View::of`] decides everything that a reader sees; [`markdown`] and [`json`] only write it down. A record of
+//! an older runner renders with what it holds; what it does not hold is absent with its reason.
+
+mod cells;
+mod claims;
+mod definitions;
+mod differences;
+mod environment;
+mod excluded;
+mod figures;
+mod footnotes;
+mod format;
+mod grid;
+mod json;
+mod markdown;
+mod notes;
+mod summary;
+mod tables;
+mod view;
+
+pub use cells::CellView;
+pub use claims::{CONFIDENCE, ClaimView, RoundFigure};
+pub use differences::{DifferenceRow, DifferencesView};
+pub use environment::{EnvironmentView, SettingView};
+pub use excluded::{ExcludedRun, FailedTransactions};
+pub use footnotes::Footnote;
+pub use json::json;
+pub use markdown::{MarkdownError, markdown};
+pub use summary::{ExitStatus, Summary, exit_status};
+pub use tables::{ColumnView, RowView, TableView};
+pub use view::{FigureOfRun, RunFigures, View};
+
+use crate::results::{RunRecord, Sample};
+use crate::spec::Spec;
+
+/// What a report is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The spec, valid.
+    pub spec: &'a Spec,
+    /// What holds for the whole run.
+    pub run: &'a RunRecord,
+    /// Its turns, in the order they were run.
+    pub samples: &'a [Sample],
+}

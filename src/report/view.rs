@@ -1,0 +1,199 @@
+//! The report before it is written down: every figure, mark and sentence decided.
+//!
+//! Both forms of the report are made from this one value, so that they cannot tell different things.
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::Input;
+use super::claims::{ClaimView, judged};
+use super::definitions::{definitions, references};
+use super::differences::{DifferencesView, differences};
+use super::environment::{EnvironmentView, environment, versions_text};
+use super::excluded::{ExcludedRun, FailedTransactions, excluded, failed_transactions};
+use super::figures::Runs;
+use super::format::counted;
+use super::notes::notes;
+use super::summary::Summary;
+use super::tables::{TableView, table};
+use crate::results::record::FORMAT;
+use crate::results::{Convergence, NodeRecord, Outcome, RunRecord, Sample};
+
+/// A whole report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct View {
+    /// [`FORMAT`]; raised when a field of the JSON form changes its meaning.
+    pub format: u32,
+    /// The spec's title.
+    pub title: String,
+    /// The spec's Markdown about it.
+    pub about: Option<String>,
+    /// What a reader must know before any figure.
+    pub stamps: Vec<String>,
+    /// The run in one line.
+    pub headline: String,
+    /// The run in counts.
+    pub summary: Summary,
+    /// The spec's claims, judged.
+    pub claims: Vec<ClaimView>,
+    /// What is not the same in all scenarios.
+    pub differences: DifferencesView,
+    /// The spec's tables.
+    pub tables: Vec<TableView>,
+    /// Runs that count nowhere.
+    pub excluded: Vec<ExcludedRun>,
+    /// Transactions that failed.
+    pub failed_transactions: Vec<FailedTransactions>,
+    /// What else a reader should know.
+    pub notes: Vec<String>,
+    /// How it was run.
+    pub environment: EnvironmentView,
+    /// How each figure is defined.
+    pub definitions: Vec<String>,
+    /// The stored record of the whole run.
+    pub run: RunRecord,
+    /// Every run with every figure that a table or a claim names.
+    pub runs: Vec<RunFigures>,
+}
+
+/// A run for machines.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunFigures {
+    /// Position in the whole run.
+    pub turn: u32,
+    /// Round.
+    pub round: u32,
+    /// Cell.
+    pub cell: String,
+    /// Scenario.
+    pub scenario: String,
+    /// When it began.
+    pub started: String,
+    /// Whether it counts.
+    pub valid: bool,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Wall time of the whole turn, in seconds.
+    pub total_seconds: f64,
+    /// By reference, in the metric's unit.
+    pub figures: IndexMap<String, FigureOfRun>,
+    /// Comparison of the nodes.
+    pub convergence: Option<Convergence>,
+    /// Nodes as they really were.
+    pub nodes: IndexMap<String, NodeRecord>,
+}
+
+/// A figure of a run, or why there is none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureOfRun {
+    /// In the metric's unit.
+    Value(f64),
+    /// Why there is none.
+    Absent(String),
+}
+
+impl View {
+    /// Decides everything.
+    pub fn of(input: Input<'_>) -> View {
+        let Input { spec, run, samples } = input;
+        let runs = Runs { spec, samples };
+        let claims: Vec<ClaimView> = spec.claims.iter().map(|claim| judged(claim, runs)).collect();
+        let excluded = excluded(runs);
+        let failed_transactions = failed_transactions(runs);
+        let rounds = if run.rounds == 0 { spec.run.rounds.value } else { run.rounds } as usize;
+        let summary = Summary::of(rounds * spec.cells.len(), run.interrupted, samples, &excluded, &claims);
+        let environment = environment(run, runs);
+        View {
+            format: FORMAT,
+            title: spec.title.clone(),
+            about: spec.about.as_ref().map(|about| about.trim().to_owned()).filter(|about| !about.is_empty()),
+            stamps: stamps(run, &summary, &failed_transactions),
+            headline: headline(input, rounds, &summary, &environment),
+            claims,
+            differences: differences(run, runs),
+            tables: spec.tables.iter().map(|spec| table(spec, runs)).collect(),
+            excluded,
+            failed_transactions,
+            notes: notes(runs),
+            environment,
+            definitions: definitions(runs),
+            run: run.clone(),
+            runs: samples.iter().map(|sample| figures(sample, runs)).collect(),
+            summary,
+        }
+    }
+}
+
+/// What must not be overlooked.
+fn stamps(run: &RunRecord, summary: &Summary, failed: &[FailedTransactions]) -> Vec<String> {
+    let mut stamps = Vec::new();
+    if run.quick {
+        stamps.push("--quick: one round, reduced values; not for publication.".to_owned());
+    }
+    if summary.interrupted {
+        stamps.push(format!("Interrupted: {} of {} planned runs were begun.", summary.runs, summary.planned));
+    } else if summary.unfinished {
+        stamps.push(format!("Not finished: {} of {} planned runs are here.", summary.runs, summary.planned));
+    }
+    if !summary.failed.is_empty() {
+        stamps.push(format!("{} of {} failed; see Excluded runs.", summary.failed.len(), counted(summary.runs, "run")));
+    }
+    let transactions: u64 = failed.iter().flat_map(|script| script.failed.values()).sum();
+    if transactions > 0 {
+        let transactions = counted(transactions as usize, "transaction");
+        stamps.push(format!("{transactions} failed; see Failed transactions."));
+    }
+    if summary.valid == 0 {
+        stamps.push("No run is valid: there are no figures.".to_owned());
+    }
+    stamps
+}
+
+/// `2 scenarios × 3 rounds, 6 runs, 6 valid; PostgreSQL 18.6; tcp; 2 cores`.
+fn headline(input: Input<'_>, rounds: usize, summary: &Summary, environment: &EnvironmentView) -> String {
+    let runs = if summary.runs == summary.planned {
+        counted(summary.runs, "run")
+    } else {
+        format!("{} of {}", summary.runs, counted(summary.planned, "run"))
+    };
+    let mut parts = vec![format!(
+        "{} × {}, {runs}, {} valid",
+        counted(input.spec.cells.len(), "scenario"),
+        counted(rounds, "round"),
+        summary.valid
+    )];
+    let versions = versions_text(&environment.versions);
+    if !versions.is_empty() {
+        parts.push(format!("PostgreSQL {versions}"));
+    }
+    parts.push(environment.transports.join(" and "));
+    if let Some(cores) = input.run.host.cores {
+        parts.push(counted(cores, "core"));
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("; ")
+}
+
+fn figures(sample: &Sample, runs: Runs<'_>) -> RunFigures {
+    let mut figures = IndexMap::new();
+    for reference in references(runs.spec) {
+        figures.entry(reference.display()).or_insert_with(|| match runs.read(sample, reference) {
+            Ok(value) => FigureOfRun::Value(value),
+            Err(reason) => FigureOfRun::Absent(reason.to_string()),
+        });
+    }
+    RunFigures {
+        turn: sample.turn,
+        round: sample.round,
+        cell: sample.cell.clone(),
+        scenario: sample.scenario.clone(),
+        started: sample.started.clone(),
+        valid: sample.outcome.is_valid(),
+        outcome: sample.outcome.clone(),
+        total_seconds: sample.total_seconds,
+        figures,
+        convergence: sample.convergence.clone(),
+        nodes: sample.nodes.clone(),
+    }
+}

@@ -1,0 +1,113 @@
+//! What is stored of a whole run beside its turns: what was planned, on which builds and machine. Pure.
+//!
+//! Every field has a default, so that a folder of an older runner reads; what a reader does not know is ignored.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::measure::HostFacts;
+
+/// `run.json`: written when the run begins, again when it ends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunRecord {
+    /// [`super::record::FORMAT`] of the writer.
+    pub format: u32,
+    /// The spec file's name without its extension.
+    pub spec_name: String,
+    /// The spec file's path as given, under which its text is stored.
+    pub spec_path: String,
+    /// The spec's title.
+    pub title: String,
+    /// The command line, as a shell would take it.
+    pub command: String,
+    /// Version of the runner.
+    pub runner_version: String,
+    /// When the run began, RFC 3339 in UTC.
+    pub started: String,
+    /// When it ended; absent while it goes on, and for ever if the runner was killed.
+    pub finished: Option<String>,
+    /// Planned runs of every scenario.
+    pub rounds: u32,
+    /// Order of the runs within a round, as written in a spec.
+    pub order: String,
+    /// Seed of the order and of the scripts' random numbers.
+    pub seed: u64,
+    /// Whether `--quick` reduced it.
+    pub quick: bool,
+    /// Whether the user stopped it.
+    pub interrupted: bool,
+    /// Digest of the executable part of the plan.
+    pub digest: String,
+    /// The machine.
+    pub host: HostFacts,
+    /// PostgreSQL, by node.
+    pub builds: IndexMap<String, Build>,
+    /// Server settings that are planned for every scenario, by node and name; what is not the same in all of
+    /// them is in `differences`.
+    pub settings: IndexMap<String, IndexMap<String, PlannedSetting>>,
+    /// The product's own choices that can move a figure (transport, protocol, the marker's commit …), by key.
+    pub choices: IndexMap<String, PlannedSetting>,
+    /// Everything that is not the same in all scenarios.
+    pub differences: Vec<Difference>,
+    /// What differs between the nodes' versions without the spec's doing, a line each.
+    pub by_version: Vec<String>,
+    /// Where each node's data was, by node.
+    pub data_folders: IndexMap<String, DataFolder>,
+}
+
+/// The PostgreSQL of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Build {
+    /// What `postgres --version` says.
+    pub version: String,
+    /// Where its programs come from, in words and without a user's paths (`found in /usr/lib/postgresql/18/bin`,
+    /// `installed by pip`).
+    pub origin: String,
+}
+
+/// A setting with where it comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PlannedSetting {
+    /// As PostgreSQL reads it.
+    pub value: String,
+    /// `path:line` of a spec, a flag, or `the runner's default` with its reason.
+    pub origin: String,
+}
+
+/// Something that is not the same in all scenarios.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Difference {
+    /// What, as the spec names it (`setup.index`, `subscriptions.feed.options.binary`).
+    pub what: String,
+    /// By scenario; one that does not have it at all is left out.
+    pub values: IndexMap<String, String>,
+}
+
+/// The place of a node's data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DataFolder {
+    /// Kind of file system, such as `ext4`.
+    pub file_system: Option<String>,
+    /// Name of the device, for telling which nodes share one.
+    pub device: Option<String>,
+    /// Median time of a flush of 8 kB, in milliseconds, where it was measured.
+    pub flush_ms: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_another_version_reads() {
+        let text = r#"{ "format": 1, "spec_name": "x", "rounds": 3, "unknown": { "later": [1] } }"#;
+        let record: RunRecord = serde_json::from_str(text).expect("all fields have defaults");
+        assert_eq!((record.format, record.rounds, record.quick), (1, 3, false));
+        assert_eq!(record.builds.len(), 0);
+    }
+}

@@ -18,6 +18,7 @@ pub(super) fn notes(runs: Runs<'_>) -> Vec<String> {
     notes.extend(launcher_waits(runs));
     notes.extend(startup(runs));
     notes.extend(exited(runs));
+    notes.extend(unknown(runs));
     notes.extend(recorded(runs));
     notes
 }
@@ -129,6 +130,19 @@ fn exited(runs: Runs<'_>) -> Vec<String> {
             ))
         })
         .collect()
+}
+
+/// Runs that the tables cannot show, since another spec than theirs renders them.
+fn unknown(runs: Runs<'_>) -> Option<String> {
+    let mut scenarios: Vec<String> = Vec::new();
+    for sample in runs.samples.iter().filter(|sample| runs.scenario(&sample.scenario).is_none()) {
+        let name = format!("`{}`", sample.scenario);
+        if !scenarios.contains(&name) {
+            scenarios.push(name);
+        }
+    }
+    (!scenarios.is_empty())
+        .then(|| format!("Runs of {} are not shown: this spec has no such scenario.", listed(&scenarios)))
 }
 
 /// What the runner noted while it ran, once each.

@@ -89,7 +89,8 @@ fn render(error: &SpecError) -> String {
     let drawn =
         GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false).render_report(&mut text, error);
     if drawn.is_err() {
-        text = error.issues.iter().map(|issue| format!("error: {issue}\n")).collect();
+        let lines: Vec<String> = error.issues.iter().map(|issue| format!("error: {issue}\n")).collect();
+        text = lines.concat();
     }
     text
 }

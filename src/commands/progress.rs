@@ -1,71 +1,60 @@
 //! What people see while it runs: one line that changes on a terminal, plain lines otherwise.
 
-use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::say;
 use crate::execute::Event;
-use crate::results::Outcome;
+use crate::results::{Outcome, Sample};
+
+/// How often the line on a terminal is drawn anew: often enough for whole seconds, too seldom to be measured.
+const TICK: Duration = Duration::from_millis(500);
 
 /// Progress on stderr.
 pub(super) struct Progress {
-    terminal: bool,
+    /// Draws nothing where stderr is no terminal.
+    line: ProgressBar,
     began: Instant,
-    turn: Instant,
-    line: String,
+    turn: String,
     done: u32,
     of: u32,
 }
 
 impl Progress {
     pub(super) fn new() -> Self {
-        let now = Instant::now();
-        Self { terminal: std::io::stderr().is_terminal(), began: now, turn: now, line: String::new(), done: 0, of: 0 }
+        let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
+        if let Ok(style) = ProgressStyle::with_template("{msg}, {elapsed}{prefix}") {
+            line.set_style(style);
+        }
+        line.enable_steady_tick(TICK);
+        Self { line, began: Instant::now(), turn: String::new(), done: 0, of: 0 }
     }
 
     /// Shows an event.
     pub(super) fn observe(&mut self, event: Event<'_>) {
         match event {
             Event::Turn { cell, round, turn, of } => {
-                self.turn = Instant::now();
                 (self.done, self.of) = (turn - 1, of);
-                self.line = format!("run {turn} of {of}, {cell}, round {round}");
+                self.turn = format!("run {turn} of {of}, {cell}, round {round}");
+                self.line.reset_elapsed();
                 self.show("building");
             }
             Event::Stage(stage) => self.show(stage.as_str()),
             Event::Phase(phase) => self.show(phase),
             Event::Finish => self.show("comparing"),
             Event::Ended(sample) => {
-                let outcome = match &sample.outcome {
-                    Outcome::Completed => {
-                        let phases: Vec<String> = sample
-                            .phases
-                            .iter()
-                            .filter(|(_, phase)| !phase.evidence.no_downstream)
-                            .map(|(name, phase)| format!("{name} {:.3} s", phase.evidence.seconds))
-                            .collect();
-                        phases.join(", ")
-                    }
-                    other => other.complaint().unwrap_or_default().to_uppercase_first(),
-                };
                 self.done += 1;
-                self.clear();
-                say(&format!("{}: {outcome} ({:.1} s){}\n", self.line, sample.total_seconds, self.left()));
+                let line =
+                    format!("{}: {} ({:.1} s){}\n", self.turn, outcome(sample), sample.total_seconds, self.left());
+                self.line.suspend(|| say(&line));
             }
         }
     }
 
-    fn show(&mut self, what: &str) {
-        if self.terminal {
-            // Back to the first column, and whatever was longer before is wiped.
-            say(&format!("\r\x1b[2K{}: {what}, {} s{}", self.line, self.turn.elapsed().as_secs(), self.left()));
-        }
-    }
-
-    fn clear(&self) {
-        if self.terminal {
-            say("\r\x1b[2K");
-        }
+    fn show(&self, what: &str) {
+        self.line.set_prefix(self.left());
+        self.line.set_message(format!("{}: {what}", self.turn));
     }
 
     /// Time left by what the runs took so far.
@@ -73,24 +62,28 @@ impl Progress {
         if self.done == 0 || self.done >= self.of {
             return String::new();
         }
-        let each = self.began.elapsed() / self.done;
-        let left = each * (self.of - self.done);
-        format!(", about {} left", roughly(left))
+        let seconds = (self.began.elapsed() / self.done * (self.of - self.done)).as_secs();
+        let left = if seconds < 90 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) };
+        format!(", about {left} left")
     }
 }
 
-fn roughly(length: Duration) -> String {
-    let seconds = length.as_secs();
-    if seconds < 90 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) }
-}
-
-trait UppercaseFirst {
-    fn to_uppercase_first(self) -> String;
-}
-
-impl UppercaseFirst for String {
-    fn to_uppercase_first(self) -> String {
-        let mut chars = self.chars();
-        chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.line.finish_and_clear();
     }
+}
+
+/// How a run ended, with its phases' seconds if all went well.
+fn outcome(sample: &Sample) -> String {
+    if sample.outcome != Outcome::Completed {
+        return sample.outcome.complaint().unwrap_or_default();
+    }
+    let phases: Vec<String> = sample
+        .phases
+        .iter()
+        .filter(|(_, phase)| !phase.evidence.no_downstream)
+        .map(|(name, phase)| format!("{name} {:.3} s", phase.evidence.seconds))
+        .collect();
+    phases.join(", ")
 }

@@ -44,7 +44,7 @@ pub struct NodePlan {
 }
 
 /// What a node of the spec asks for, its folder as seen from the working folder.
-pub fn wanted(node: &Node, relative: impl Fn(Span, &str) -> std::path::PathBuf) -> Wanted {
+pub(super) fn wanted(node: &Node, relative: impl Fn(Span, &str) -> std::path::PathBuf) -> Wanted {
     Wanted {
         version: node.version.as_ref().map(|version| version.value.clone()),
         bin: node.bin.as_ref().map(|bin| relative(bin.at.unwrap_or_default(), &bin.value)),
@@ -125,31 +125,24 @@ pub(super) fn settings(
         })
         .collect();
     for minimum in minimums(name, scenario) {
-        match node.settings.get(minimum.setting) {
-            Some(written) => {
-                if written.value.trim().parse::<u32>().is_ok_and(|value| value < minimum.needed) {
-                    tell(
-                        Issue::new(
-                            Code::Impossible,
-                            format!("`{}` is too low for this topology", minimum.setting),
-                            written.value_span,
-                            format!("at least {} are needed", minimum.needed),
-                        )
-                        .help(format!("raise it to {} ({}), or leave it out", minimum.needed, minimum.reason)),
-                    );
-                }
-            }
-            None if minimum.needed > minimum.default => {
-                let origin = Origin::Runner(minimum.reason);
-                let value = minimum.needed.to_string();
-                let higher = out
-                    .get(minimum.setting)
-                    .is_none_or(|set| set.value.parse::<u32>().is_ok_and(|set| set < minimum.needed));
-                if higher {
-                    out.insert(minimum.setting.to_owned(), PlannedSetting { value, origin });
-                }
-            }
-            None => {}
+        let written = node.settings.get(minimum.setting);
+        let too_low =
+            written.filter(|written| written.value.trim().parse::<u32>().is_ok_and(|value| value < minimum.needed));
+        if let Some(written) = too_low {
+            tell(
+                Issue::new(
+                    Code::Impossible,
+                    format!("`{}` is too low for this topology", minimum.setting),
+                    written.value_span,
+                    format!("at least {} are needed", minimum.needed),
+                )
+                .help(format!("raise it to {} ({}), or leave it out", minimum.needed, minimum.reason)),
+            );
+        }
+        let set = out.get(minimum.setting).and_then(|set| set.value.parse::<u32>().ok()).unwrap_or(minimum.default);
+        if written.is_none() && minimum.needed > set {
+            let origin = Origin::Runner(minimum.reason);
+            out.insert(minimum.setting.to_owned(), PlannedSetting { value: minimum.needed.to_string(), origin });
         }
     }
     check_logical(name, node, scenario, tell);

@@ -8,7 +8,7 @@ use crate::spec::Scenario;
 use crate::spec::scenario::{Action, Body, Phase};
 
 /// Bound of one preparing or building step that waits.
-pub(super) const STEP_BOUND: Duration = Duration::from_secs(600);
+pub(super) const STEP_BOUND: Duration = Duration::from_mins(10);
 
 /// The phases of a scenario. `major` gives a node's version, where known.
 pub(super) fn lower(scenario: &Scenario, major: &dyn Fn(&str) -> Option<u32>) -> Vec<PhasePlan> {

@@ -125,7 +125,7 @@ impl<'a> Live<'a> {
             })
             .collect::<Result<Vec<_>, Failure>>()?;
         let request = LoadRequest {
-            target: node.target(self.cell.scenario.transport.value, &format!("load {name}"))?,
+            target: node.target(self.cell.scenario.transport.value, &format!("load {name}")),
             scripts,
             protocol: match workload.protocol.value {
                 Protocol::Simple => load::Protocol::Simple,
@@ -150,7 +150,7 @@ impl<'a> Live<'a> {
         for (name, deliveries) in nodes {
             let node = self.node(name)?;
             let request = MarkerRequest {
-                target: node.target(crate::spec::scenario::Transport::Unix, "runner marker")?,
+                target: node.target(crate::spec::scenario::Transport::Unix, "runner marker"),
                 channel: marker::CHANNEL.to_owned(),
                 payload: id.to_string(),
                 deliveries: *deliveries,

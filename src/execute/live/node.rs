@@ -45,7 +45,7 @@ impl LiveNode {
     }
 
     /// How the runner's own threads reach it.
-    pub(super) fn target(&self, transport: Transport, application_name: &str) -> Result<Target, Failure> {
+    pub(super) fn target(&self, transport: Transport, application_name: &str) -> Target {
         let host = match transport {
             Transport::Unix => Host::Unix { directory: self.node.socket_dir.clone(), port: self.node.port },
             Transport::Tcp => Host::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, self.node.port))),
@@ -53,7 +53,7 @@ impl LiveNode {
         let mut target = Target::new(host, "postgres", "postgres");
         target.password.clone_from(&self.node.password);
         application_name.clone_into(&mut target.application_name);
-        Ok(target)
+        target
     }
 
     /// Statements one by one, as psql would send them.

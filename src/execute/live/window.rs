@@ -176,6 +176,7 @@ impl Live<'_> {
         if !backends.is_empty() {
             self.wait_until_gone(&backends).await?;
         }
+        self.note_scans().await?;
         let mut last = self.wal().await?;
         if self.nodes.values().any(|node| node.major < 15) {
             // The statistics collector of 14 hears of exits with a delay.
@@ -191,6 +192,27 @@ impl Live<'_> {
             }
         }
         Ok(last.into_iter().map(|(name, (_, bytes))| (name, bytes)).collect())
+    }
+
+    /// How the apply workers found their rows: the difference between an index and reading the whole table for each.
+    async fn note_scans(&mut self) -> Result<(), Failure> {
+        let sql = "SELECT format('%I.%I', schemaname, relname), seq_scan, coalesce(idx_scan, 0), n_tup_upd + n_tup_del \
+                   FROM pg_catalog.pg_stat_user_tables WHERE n_tup_upd + n_tup_del > 0 ORDER BY 1";
+        let mut notes = Vec::new();
+        for (name, node) in &self.nodes {
+            if !self.cell.scenario.subscriptions.values().any(|subscription| subscription.node == *name) {
+                continue;
+            }
+            for row in node.rows(sql).await? {
+                let text = |index: usize| row.get(index).unwrap_or("?").to_owned();
+                notes.push(format!(
+                    "on {name}, {} was searched by {} sequential scan(s) and {} index scan(s) for {} updated or deleted row(s)",
+                    text(0), text(1), text(2), text(3)
+                ));
+            }
+        }
+        self.notes.extend(notes);
+        Ok(())
     }
 
     async fn wait_until_gone(&self, backends: &[u32]) -> Result<(), Failure> {

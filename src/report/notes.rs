@@ -145,11 +145,23 @@ fn unknown(runs: Runs<'_>) -> Option<String> {
         .then(|| format!("Runs of {} are not shown: this spec has no such scenario.", listed(&scenarios)))
 }
 
-/// What the runner noted while it ran, once each.
+/// What the runner noted while it ran: once each, with the scenarios it was noted in unless that is all of them.
 fn recorded(runs: Runs<'_>) -> Vec<String> {
-    let mut notes: IndexMap<&str, usize> = IndexMap::new();
-    for note in runs.samples.iter().flat_map(|sample| &sample.notes) {
-        *notes.entry(note).or_default() += 1;
+    let mut notes: IndexMap<&str, IndexMap<&str, usize>> = IndexMap::new();
+    for sample in runs.samples {
+        for note in &sample.notes {
+            *notes.entry(note).or_default().entry(runs.title(&sample.scenario)).or_default() += 1;
+        }
     }
-    notes.into_iter().map(|(note, times)| format!("{note} ({})", counted(times, "run"))).collect()
+    notes
+        .into_iter()
+        .map(|(note, scenarios)| {
+            let times = counted(scenarios.values().sum(), "run");
+            if scenarios.len() == runs.spec.cells.len() {
+                return format!("{note} ({times})");
+            }
+            let scenarios: Vec<&str> = scenarios.into_keys().collect();
+            format!("{}: {note} ({times})", listed(&scenarios))
+        })
+        .collect()
 }

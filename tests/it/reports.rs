@@ -100,6 +100,9 @@ fn failed_diverged_and_interrupted_runs_are_shown_and_count_nowhere() {
     let load = samples[0].phases["backlog"].evidence.loads.get_mut("change_tail").expect("just made");
     load.scripts["change_tail"].failed = map([("40001", 12), ("57014", 1)]);
     samples[0].notes.push("subscriber: WARNING:  out of logical replication worker slots".to_owned());
+    for sample in &mut samples {
+        sample.notes.push("noted in every run".to_owned());
+    }
     let records = (spec, run, samples);
     let view = view(&records);
     assert_eq!(code(&view, false), 130);

@@ -4,9 +4,9 @@
 
 use serde::Serialize;
 
+use super::cells::quoted;
 use super::figures::{NoFigure, Runs, ratio};
 use super::format::{as_written, decimals, figure_with_unit, range, ratio_decimals, times};
-use super::tables::published_alone;
 use crate::measure::Unit;
 use crate::results::Sample;
 use crate::spec::{Claim, Statistic};
@@ -93,7 +93,7 @@ pub(super) fn judged<'a>(claim: &'a Claim, runs: Runs<'a>) -> ClaimView {
     let mut remarks = Vec::new();
     if let (Some(reason), false) = (read.absent.first(), read.rounds.is_empty()) {
         remarks.push(format!(
-            "{} of {} rounds have the figure; else: {reason}",
+            "{} of {} rounds have the figure; in the rest: {reason}",
             read.rounds.len(),
             read.rounds.len() + read.absent.len()
         ));
@@ -128,7 +128,7 @@ pub(super) fn judged<'a>(claim: &'a Claim, runs: Runs<'a>) -> ClaimView {
         borne_out: judgement.borne_out,
         ours: judgement.estimate.as_ref().map(|estimate| ours(claim, estimate)),
         published: claim.published,
-        published_text: claim.published.map(|figure| published_alone(figure, metric.unit, is_ratio)),
+        published_text: claim.published.map(|figure| published_text(figure, metric.unit, is_ratio)),
         rule: rule.to_owned(),
         finding: finding.map(str::to_owned),
         remarks,
@@ -206,17 +206,18 @@ fn ours(claim: &Claim, estimate: &Estimate) -> String {
         let text = if is_ratio { times(value, digits) } else { super::format::figure(value, metric.unit, digits) };
         text.trim_end_matches('x').to_owned()
     };
-    let mut text = one(estimate.centre());
+    let mut parts = vec![one(estimate.centre())];
     if let Some(interval) = estimate.interval() {
         let percent = interval.confidence * 100.0;
-        text.push_str(&format!(", {percent:.0} % interval [{}, {}]", bare(interval.low), bare(interval.high)));
+        parts.push(format!("{percent:.0} % interval [{}, {}]", bare(interval.low), bare(interval.high)));
     }
     let n = estimate.rounds().len();
     if n > 1 {
         let (low, high) = estimate.range();
-        text.push_str(&format!(", rounds {}", range(&one(low), &one(high))));
+        parts.push(format!("rounds {}", range(&one(low), &one(high))));
     }
-    format!("{text}, n = {n}")
+    parts.push(format!("n = {n}"));
+    parts.join(", ")
 }
 
 /// Enough decimals that no printed end reads like a bound that it does not meet.
@@ -257,8 +258,19 @@ fn about(claim: &Claim, bounds: Bounds, runs: Runs<'_>) -> String {
     format!("{what}, claimed: {claimed}")
 }
 
+/// A published figure. A number does not remember the zeros it was printed with: ratios are published with three
+/// digits at least.
+fn published_text(value: f64, unit: Unit, is_ratio: bool) -> String {
+    let digits = if value.abs() < 10.0 { 2 } else { 1 };
+    if is_ratio && as_written(value).split_once('.').is_none_or(|(_, own)| own.len() < digits) {
+        times(value, digits)
+    } else {
+        quoted(value, unit, is_ratio)
+    }
+}
+
 fn bound_text(value: f64, unit: Unit, statistic: Statistic) -> String {
-    if statistic == Statistic::Ratio { format!("{}x", as_written(value)) } else { published_alone(value, unit, false) }
+    quoted(value, unit, statistic == Statistic::Ratio)
 }
 
 fn outcome_text(outcome: Outcome) -> &'static str {

@@ -6,7 +6,6 @@ use super::figures::Runs;
 use super::format::listed;
 use crate::measure::{Metric, Reference, Unit};
 use crate::spec::{Claim, Each, Spec, Statistic};
-use crate::stats::ROUNDS_FOR_INTERVAL;
 
 /// A line each, Markdown.
 pub(super) fn definitions(runs: Runs<'_>) -> Vec<String> {
@@ -91,8 +90,7 @@ fn statistics(spec: &Spec) -> Vec<String> {
     }
     if !rules.is_empty() {
         lines.push(format!(
-            "Claims: {}; 95 %, both ends included. Only rounds in which every run of a claim is valid count. Below \
-             {ROUNDS_FOR_INTERVAL} rounds each round's own figure decides, from {ROUNDS_FOR_INTERVAL} on the interval.",
+            "Claims: {}; 95 %, both ends included. Only rounds in which every run of a claim is valid count.",
             rules.join("; ")
         ));
     }

@@ -78,10 +78,11 @@ fn when(run: &RunRecord, runs: Runs<'_>) -> String {
 fn order(run: &RunRecord, runs: Runs<'_>) -> String {
     let spec = &runs.spec.run;
     let order = if run.order.is_empty() { spec.order.value.as_str() } else { run.order.as_str() };
+    let seed = if run.order.is_empty() { spec.seed.value } else { run.seed };
     let rounds = if run.rounds == 0 { spec.rounds.value } else { run.rounds };
     let order = match order {
-        "shuffled" => format!("shuffled anew in each (seed {})", run.seed),
-        "as_written" => format!("in the spec's order (seed of the scripts {})", run.seed),
+        "shuffled" => format!("shuffled anew in each (seed {seed})"),
+        "as_written" => format!("in the spec's order (seed of the scripts {seed})"),
         other => other.to_owned(),
     };
     format!("{}, one run of every scenario each, {order}", counted(rounds as usize, "round"))

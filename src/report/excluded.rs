@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::figures::Runs;
+use super::format::thousands;
 
 /// A run that is in no median and no claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -67,7 +68,11 @@ pub(super) fn excluded(runs: Runs<'_>) -> Vec<ExcludedRun> {
                     };
                     format!(
                         "{}: {} rows on {}, {} on {}{rows}",
-                        table.table, table.published.rows, table.publisher, table.subscribed.rows, table.subscriber
+                        table.table,
+                        thousands(table.published.rows as f64),
+                        table.publisher,
+                        thousands(table.subscribed.rows as f64),
+                        table.subscriber
                     )
                 })
                 .collect(),

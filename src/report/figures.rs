@@ -89,22 +89,10 @@ impl<'a> Runs<'a> {
             .ok_or_else(|| NoFigure::NoWindow(window.to_owned()))
     }
 
-    /// The joined evidence of consecutive phases of a run.
-    pub(super) fn evidence(self, sample: &Sample, phases: &[Phase]) -> Result<Evidence, NoFigure> {
-        let mut observed = Vec::new();
-        for phase in phases {
-            match sample.phases.get(&phase.name) {
-                Some(record) => observed.push(&record.evidence),
-                None => return Err(NoFigure::NotReached(phase.name.clone())),
-            }
-        }
-        Ok(Evidence::join(observed))
-    }
-
     /// The figure of a reference in a run.
     pub(super) fn read(self, sample: &Sample, reference: &Reference) -> Result<f64, NoFigure> {
         let phases = self.phases(&sample.scenario, &reference.window)?;
-        let evidence = self.evidence(sample, phases)?;
+        let evidence = evidence(sample, phases)?;
         let value = (reference.metric.read)(&evidence, &reference.labels).map_err(NoFigure::Absent)?;
         if value.is_finite() { Ok(value) } else { Err(NoFigure::NotFinite) }
     }
@@ -117,7 +105,7 @@ impl<'a> Runs<'a> {
         let phases = hull
             .and_then(|(first, last)| scenario?.phases.get(first..=last))
             .ok_or_else(|| NoFigure::NoWindow("of any column".to_owned()))?;
-        let evidence = self.evidence(sample, phases)?;
+        let evidence = evidence(sample, phases)?;
         let metric = host_busy();
         (metric.read)(&evidence, &Labels::default()).map_err(NoFigure::Absent)
     }
@@ -146,6 +134,18 @@ impl<'a> Runs<'a> {
         let busy = self.over_rounds(scenario, |sample| self.busy(sample, [reference.window.as_str()])).ok()?;
         (busy.spread.median >= CONTENTION).then_some(busy.spread.median)
     }
+}
+
+/// The joined evidence of consecutive phases of a run.
+fn evidence(sample: &Sample, phases: &[Phase]) -> Result<Evidence, NoFigure> {
+    let mut observed = Vec::new();
+    for phase in phases {
+        match sample.phases.get(&phase.name) {
+            Some(record) => observed.push(&record.evidence),
+            None => return Err(NoFigure::NotReached(phase.name.clone())),
+        }
+    }
+    Ok(Evidence::join(observed))
 }
 
 /// A figure over a scenario's rounds.

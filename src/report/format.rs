@@ -89,7 +89,8 @@ pub(super) fn as_written(value: f64) -> String {
 
 /// From the lowest to the highest, written once where both read the same.
 pub(super) fn range(low: &str, high: &str) -> String {
-    if low == high { low.to_owned() } else { format!("{low}–{high}") }
+    let begin = if high.ends_with(" %") { low.trim_end_matches(" %") } else { low };
+    if low == high { low.to_owned() } else { format!("{begin}–{high}") }
 }
 
 /// `one run`, `2 runs`.
@@ -181,6 +182,13 @@ mod tests {
         }
         assert_eq!(gloss(143_476_467.0, Unit::Bytes).as_deref(), Some("136.8 MiB"));
         assert_eq!((gloss(99.0, Unit::Bytes), gloss(5000.0, Unit::Count)), (None, None));
+    }
+
+    #[test]
+    fn a_range_names_its_percent_once() {
+        assert_eq!(range("51 %", "55 %"), "51–55 %");
+        assert_eq!(range("0.149", "0.151"), "0.149–0.151");
+        assert_eq!(range("51 %", "51 %"), "51 %");
     }
 
     #[test]

@@ -138,15 +138,13 @@ mod tests {
         grid.row(vec!["a | b".into(), entry("10.5", "†", "(9.8)")]);
         grid.row(vec!["<c>\nd".into(), entry("1.25", "", "")]);
         grid.row(vec!["e".into(), entry("–", "†¹", "")]);
-        assert_eq!(
-            grid.draw(),
-            "| scenario |             s |\n\
-             | -------- | ------------: |\n\
-             | a \\| b   | 10.5†  (9.8)  |\n"
-                .replace("             s |", "            s |")
-                .replace("------------: |", "-----------: |")
-                .replace("10.5†  (9.8)  |", "10.5†  (9.8) |")
-                + "| \\<c> d   | 1.25         |\n| e        |    –†¹       |"
-        );
+        let lines = [
+            "| scenario |            s |",
+            "| -------- | -----------: |",
+            "| a \\| b   | 10.5†  (9.8) |",
+            "| \\<c> d   | 1.25         |",
+            "| e        |    –†¹       |",
+        ];
+        assert_eq!(grid.draw().lines().collect::<Vec<_>>(), lines);
     }
 }

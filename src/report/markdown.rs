@@ -4,13 +4,16 @@
 
 use serde::Serialize;
 
+use super::cells::CellView;
 use super::claims::ClaimView;
 use super::differences::DifferencesView;
 use super::excluded::{ExcludedRun, FailedTransactions};
 use super::footnotes::Footnote;
+use super::format::{counted, thousands};
 use super::grid::{Align, Entry, Grid, escaped};
-use super::tables::{CellView, RowView, TableView};
+use super::tables::{RowView, TableView};
 use super::view::View;
+use crate::stats::ROUNDS_FOR_INTERVAL;
 
 const TEMPLATE: &str = include_str!("../../templates/report.md");
 
@@ -48,8 +51,7 @@ struct Page<'a> {
     difference_notes: Vec<String>,
     by_version: &'a str,
     tables: Vec<Drawn>,
-    excluded: String,
-    excluded_notes: Vec<String>,
+    excluded: Vec<Item>,
     failed_transactions: String,
     notes: Vec<String>,
     environment: Vec<String>,
@@ -93,8 +95,7 @@ fn page(view: &View) -> Page<'_> {
         difference_notes: footnotes(&view.differences.footnotes),
         by_version: &view.differences.by_version,
         tables: view.tables.iter().map(table).collect(),
-        excluded: if view.excluded.is_empty() { String::new() } else { excluded(&view.excluded) },
-        excluded_notes: excluded_notes(&view.excluded),
+        excluded: view.excluded.iter().map(excluded).collect(),
         failed_transactions: failed_transactions(&view.failed_transactions),
         notes: view.notes.iter().map(|note| tame(note)).collect(),
         environment: view.environment.lines.iter().map(|(label, text)| format!("{label}: {}", tame(text))).collect(),
@@ -111,27 +112,30 @@ fn claims(claims: &[ClaimView]) -> (Vec<Item>, Vec<String>) {
             rules.push(&claim.rule);
         }
     }
-    let name = |rule: &str| match rules.iter().position(|known| *known == rule) {
-        Some(_) if rules.len() == 1 => "rule".to_owned(),
-        Some(index) => format!("rule {}", index + 1),
-        None => String::new(),
+    // One rule needs no number.
+    let number = |rule: &str| {
+        let index = rules.iter().position(|known| *known == rule).filter(|_| rules.len() > 1)?;
+        Some(format!("rule {}", index + 1))
     };
     let items = claims
         .iter()
         .map(|claim| {
-            let published = claim.published_text.as_ref().map(|figure| format!("published {figure}"));
-            let figures: Vec<String> = [claim.ours.clone(), published].into_iter().flatten().collect();
-            let verdict = match &claim.finding {
-                Some(finding) => format!("{}: {finding}", name(&claim.rule)),
-                None => format!("cannot be told: {}", claim.rule),
+            let ours = claim.ours.clone().unwrap_or_else(|| "no figure".to_owned());
+            let published = claim.published_text.as_ref().map(|figure| format!("; published {figure}"));
+            let verdict = match (&claim.finding, claim.interval) {
+                (None, _) => format!("cannot be told: {}", claim.rule),
+                (Some(finding), Some(_)) if claim.n >= ROUNDS_FOR_INTERVAL => format!("the interval: {finding}"),
+                _ => format!("borne out by {} of {}", claim.borne_out, counted(claim.n, "round")),
             };
-            let mut lines = vec![figures.join("; "), claim.about.clone(), verdict];
+            let number = number(&claim.rule).map(|number| format!(" ({number})")).unwrap_or_default();
+            let figures = format!("{ours}{}", published.unwrap_or_default());
+            let mut lines = vec![figures, format!("{}; {verdict}{number}", claim.about)];
             lines.extend(claim.remarks.iter().cloned());
-            lines.retain(|line| !line.is_empty());
             Item { head: format!("**{}**: {}", claim.outcome_text, tame(&claim.claim)), lines }
         })
         .collect();
-    let rules = rules.iter().map(|rule| format!("{}: {rule}.", capitalised(&name(rule)))).collect();
+    let label = |rule: &str| number(rule).map_or_else(|| "Rule".to_owned(), |number| capitalised(&number));
+    let rules = rules.iter().map(|rule| format!("{}: {rule}.", label(rule))).collect();
     (items, rules)
 }
 
@@ -197,7 +201,8 @@ fn leading(row: &RowView) -> Entry {
 
 fn entry(cell: &CellView) -> Entry {
     let published = cell.published_text.as_ref().map(|figure| format!("({figure})"));
-    let aside: Vec<String> = [cell.gloss.clone(), published].into_iter().flatten().collect();
+    let gloss = cell.gloss.as_ref().map(|gloss| format!("= {gloss}"));
+    let aside: Vec<String> = [gloss, published].into_iter().flatten().collect();
     Entry { figure: escaped(&cell.text), mark: cell.mark.clone(), aside: aside.join(" ") }
 }
 
@@ -224,21 +229,12 @@ fn footnotes(notes: &[Footnote]) -> Vec<String> {
     notes.iter().map(|note| format!("{} {}", note.mark, tame(&note.text))).collect()
 }
 
-fn excluded(runs: &[ExcludedRun]) -> String {
-    let mut grid = Grid::default();
-    grid.column("Round", Align::Right);
-    grid.column("Scenario", Align::Left);
-    grid.column("Why", Align::Left);
-    for run in runs {
-        let round = run.round.to_string();
-        grid.row(vec![round.as_str().into(), run.title.as_str().into(), run.reason.as_str().into()]);
+/// A list, since a server's own words are too long for a column.
+fn excluded(run: &ExcludedRun) -> Item {
+    Item {
+        head: tame(&format!("round {}, {}: {}", run.round, run.title, run.reason)),
+        lines: run.differing.iter().map(|text| tame(text)).collect(),
     }
-    grid.draw()
-}
-
-fn excluded_notes(runs: &[ExcludedRun]) -> Vec<String> {
-    let note = |run: &ExcludedRun, text: &String| tame(&format!("{}, round {}: {text}", run.title, run.round));
-    runs.iter().flat_map(|run| run.differing.iter().map(move |text| note(run, text))).collect()
 }
 
 fn failed_transactions(failed: &[FailedTransactions]) -> String {
@@ -265,8 +261,8 @@ fn failed_transactions(failed: &[FailedTransactions]) -> String {
             row.title.as_str().into(),
             row.phase.as_str().into(),
             row.script.as_str().into(),
-            super::format::thousands(row.committed as f64).as_str().into(),
-            super::format::thousands(failed as f64).as_str().into(),
+            thousands(row.committed as f64).as_str().into(),
+            thousands(failed as f64).as_str().into(),
             by_state.join(", ").as_str().into(),
         ]);
     }

@@ -3,6 +3,7 @@
 //! Pure. [`View::of`] decides everything that a reader sees; [`markdown`] and [`json`] only write it down. A record of
 //! an older runner renders with what it holds; what it does not hold is absent with its reason.
 
+mod cells;
 mod claims;
 mod definitions;
 mod differences;
@@ -19,6 +20,7 @@ mod summary;
 mod tables;
 mod view;
 
+pub use cells::CellView;
 pub use claims::{CONFIDENCE, ClaimView, RoundFigure};
 pub use differences::{DifferenceRow, DifferencesView};
 pub use environment::{EnvironmentView, SettingView};
@@ -27,7 +29,7 @@ pub use footnotes::Footnote;
 pub use json::json;
 pub use markdown::{MarkdownError, markdown};
 pub use summary::{ExitStatus, Summary, exit_status};
-pub use tables::{CellView, ColumnView, RowView, TableView};
+pub use tables::{ColumnView, RowView, TableView};
 pub use view::{FigureOfRun, RunFigures, View};
 
 use crate::results::{RunRecord, Sample};

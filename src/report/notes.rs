@@ -18,6 +18,7 @@ pub(super) fn notes(runs: Runs<'_>) -> Vec<String> {
     notes.extend(launcher_waits(runs));
     notes.extend(startup(runs));
     notes.extend(exited(runs));
+    notes.extend(unknown(runs));
     notes.extend(recorded(runs));
     notes
 }
@@ -131,11 +132,36 @@ fn exited(runs: Runs<'_>) -> Vec<String> {
         .collect()
 }
 
-/// What the runner noted while it ran, once each.
-fn recorded(runs: Runs<'_>) -> Vec<String> {
-    let mut notes: IndexMap<&str, usize> = IndexMap::new();
-    for note in runs.samples.iter().flat_map(|sample| &sample.notes) {
-        *notes.entry(note).or_default() += 1;
+/// Runs that the tables cannot show, since another spec than theirs renders them.
+fn unknown(runs: Runs<'_>) -> Option<String> {
+    let mut scenarios: Vec<String> = Vec::new();
+    for sample in runs.samples.iter().filter(|sample| runs.scenario(&sample.scenario).is_none()) {
+        let name = format!("`{}`", sample.scenario);
+        if !scenarios.contains(&name) {
+            scenarios.push(name);
+        }
     }
-    notes.into_iter().map(|(note, times)| format!("{note} ({})", counted(times, "run"))).collect()
+    (!scenarios.is_empty())
+        .then(|| format!("Runs of {} are not shown: this spec has no such scenario.", listed(&scenarios)))
+}
+
+/// What the runner noted while it ran: once each, with the scenarios it was noted in unless that is all of them.
+fn recorded(runs: Runs<'_>) -> Vec<String> {
+    let mut notes: IndexMap<&str, IndexMap<&str, usize>> = IndexMap::new();
+    for sample in runs.samples {
+        for note in &sample.notes {
+            *notes.entry(note).or_default().entry(runs.title(&sample.scenario)).or_default() += 1;
+        }
+    }
+    notes
+        .into_iter()
+        .map(|(note, scenarios)| {
+            let times = counted(scenarios.values().sum(), "run");
+            if scenarios.len() == runs.spec.cells.len() {
+                return format!("{note} ({times})");
+            }
+            let scenarios: Vec<&str> = scenarios.into_keys().collect();
+            format!("{}: {note} ({times})", listed(&scenarios))
+        })
+        .collect()
 }

@@ -4,11 +4,12 @@
 
 use serde::Serialize;
 
+use super::cells::{CellView, digits, plain_cell, ratio_text, spread_text};
 use super::figures::{CONTENTION, NoFigure, Runs, host_busy, ratio};
 use super::footnotes::{Footnote, Footnotes};
-use super::format::{self, NONE, as_written, figure, range, times};
-use crate::measure::{Better, Metric, Unit};
-use crate::results::Sample;
+use super::format::{self, NONE, figure};
+use crate::measure::Unit;
+use crate::results::{Outcome, Sample};
 use crate::spec::{As, ColumnSpec, Each, TableSpec};
 use crate::stats;
 
@@ -63,32 +64,6 @@ pub struct RowView {
     pub excluded: Option<String>,
     /// A cell a column.
     pub cells: Vec<CellView>,
-}
-
-/// A cell.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct CellView {
-    /// The figure as printed.
-    pub text: String,
-    /// Marks behind it.
-    pub mark: String,
-    /// The same in a unit that can be read aloud.
-    pub gloss: Option<String>,
-    /// Lowest and highest run, as printed.
-    pub range: Option<String>,
-    /// The published figure as printed.
-    pub published_text: Option<String>,
-    /// The figure itself.
-    pub value: Option<f64>,
-    /// Figures of the valid runs it is the median of, in turn order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub values: Vec<f64>,
-    /// The published figure.
-    pub published: Option<f64>,
-    /// Why there is no figure.
-    pub absent: Option<String>,
-    /// Whether the host was too busy for it to stand for itself.
-    pub contention: bool,
 }
 
 /// Decides a table of the spec.
@@ -153,6 +128,10 @@ impl<'a> Table<'a> {
     }
 
     fn run_row(&mut self, sample: &'a Sample) -> RowView {
+        let excluded = sample.outcome.complaint();
+        let mark = kind_of_end(&sample.outcome).map_or_else(String::new, |kind| {
+            self.notes.mark(&format!("in no median and no claim: {kind}, see Excluded runs"))
+        });
         let mut cells: Vec<CellView> = Vec::new();
         for column in &self.spec.columns {
             let mut cell = match &column.relative_to {
@@ -176,16 +155,13 @@ impl<'a> Table<'a> {
         }
         let busy = self.busy(sample);
         cells.push(self.busy_cell(busy.map(|busy| (busy, None))));
-        let excluded = sample.outcome.complaint();
         RowView {
             scenario: sample.scenario.clone(),
             title: self.runs.title(&sample.scenario).to_owned(),
             round: Some(sample.round),
             turn: Some(sample.turn),
             n: None,
-            mark: excluded.as_ref().map_or_else(String::new, |why| {
-                self.notes.mark(&format!("excluded, in no median and no claim: {why}"))
-            }),
+            mark,
             excluded,
             cells,
         }
@@ -201,7 +177,9 @@ impl<'a> Table<'a> {
         let mut cell = plain_cell(over.spread.median, metric, digits);
         if let Some(reason) = over.absent.first() {
             let all = over.values.len() + over.absent.len();
-            cell.mark = self.notes.mark(&format!("of {} of {all} runs; else: {reason}", over.values.len()));
+            cell.mark = self
+                .notes
+                .mark(&format!("median of {} of the {all} valid runs; in the rest: {reason}", over.values.len()));
         }
         cell.range = spread_text(&over.spread, metric, digits);
         cell.values = over.values;
@@ -281,42 +259,14 @@ impl<'a> Table<'a> {
     }
 }
 
-fn plain_cell(value: f64, metric: &Metric, digits: usize) -> CellView {
-    CellView {
-        text: figure(value, metric.unit, digits),
-        gloss: format::gloss(value, metric.unit),
-        value: Some(value),
-        ..CellView::default()
-    }
-}
-
-/// Lowest and highest; one run has neither.
-fn spread_text(spread: &stats::Summary, metric: &Metric, digits: usize) -> Option<String> {
-    let end = |value| figure(value, metric.unit, digits);
-    (spread.n > 1).then(|| range(&end(spread.min), &end(spread.max)))
-}
-
-fn digits(column: &ColumnSpec, of_runs: bool) -> usize {
-    format::decimals(column.value.metric, of_runs, column.published.values().copied())
-}
-
-/// `2.25x`, or `4.14x slower` by the metric's better direction.
-fn ratio_text(ratio: f64, column: &ColumnSpec) -> String {
-    let worse_is_more = match column.value.metric.better {
-        Better::Lower => true,
-        Better::Higher => false,
-        Better::Neither => return times(ratio, 2),
-    };
-    if column.written_as == As::Times || ratio <= 0.0 {
-        return times(ratio, 2);
-    }
-    let factor = times(if ratio < 1.0 { 1.0 / ratio } else { ratio }, 2);
-    if factor == times(1.0, 2) {
-        "the same".to_owned()
-    } else if (ratio > 1.0) == worse_is_more {
-        format!("{factor} slower")
-    } else {
-        format!("{factor} faster")
+/// How a run that does not count ended, in a few words.
+fn kind_of_end(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Completed => None,
+        Outcome::Failed { during, .. } => Some(format!("failed in {during}")),
+        Outcome::TimedOut { during, .. } => Some(format!("ran out of time in {during}")),
+        Outcome::Diverged { .. } => Some("the nodes did not converge".to_owned()),
+        Outcome::Interrupted => Some("interrupted".to_owned()),
     }
 }
 
@@ -332,6 +282,9 @@ fn column_view(column: &ColumnSpec) -> ColumnView {
 fn legend(spec: &TableSpec, runs: Runs<'_>, rows: &[RowView]) -> Vec<String> {
     let mut legend = Vec::new();
     match spec.each {
+        Each::Scenario if rows.iter().all(|row| row.n.is_none_or(|n| n <= 1)) => {
+            legend.push("One valid run each at most, so that no spread is known.".to_owned());
+        }
         Each::Scenario => legend.push("Medians of the valid runs (n).".to_owned()),
         Each::Run => legend.push("One row a run, in the order they were run.".to_owned()),
     }
@@ -339,7 +292,7 @@ fn legend(spec: &TableSpec, runs: Runs<'_>, rows: &[RowView]) -> Vec<String> {
         if let Some(base) = &column.relative_to {
             let base = runs.title(base);
             legend.push(match spec.each {
-                Each::Scenario => format!("{}: ratio of medians, to that of {base}.", column.title),
+                Each::Scenario => format!("{}: ratio of the medians, to {base}.", column.title),
                 Each::Run => format!("{}: ratio to the run of {base} in the same round.", column.title),
             });
         }
@@ -348,50 +301,4 @@ fn legend(spec: &TableSpec, runs: Runs<'_>, rows: &[RowView]) -> Vec<String> {
         legend.push("In parentheses: published.".to_owned());
     }
     legend
-}
-
-/// The published figures' legend needs no more digits than a spec gives.
-pub(super) fn published_alone(value: f64, unit: Unit, is_ratio: bool) -> String {
-    match unit {
-        _ if is_ratio => format!("{}x", as_written(value)),
-        Unit::Seconds => format!("{} s", as_written(value)),
-        Unit::Milliseconds => format!("{} ms", as_written(value)),
-        Unit::PerSecond => format!("{}/s", as_written(value)),
-        Unit::Fraction => format!("{} %", as_written(value * 100.0)),
-        Unit::Bytes => format!("{} bytes", format::thousands(value)),
-        Unit::Count => as_written(value),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use indexmap::IndexMap;
-
-    use super::*;
-    use crate::measure::Reference;
-
-    fn column(metric: &str, written_as: As) -> ColumnSpec {
-        ColumnSpec {
-            title: "x".to_owned(),
-            value: Reference::parse(metric).expect("in the catalogue"),
-            relative_to: Some("base".to_owned()),
-            written_as,
-            published: IndexMap::new(),
-        }
-    }
-
-    #[test]
-    fn a_ratio_in_words_goes_by_the_better_direction() {
-        for (metric, ratio, expected) in [
-            ("load.tps", 0.25, "4.00x slower"),
-            ("load.tps", 3.1, "3.10x faster"),
-            ("load.latency_mean", 4.1, "4.10x slower"),
-            ("load.latency_mean", 0.5, "2.00x faster"),
-            ("load.latency_mean", 0.999, "the same"),
-            ("load.transactions", 0.5, "0.50x"),
-        ] {
-            assert_eq!(ratio_text(ratio, &column(metric, As::FasterSlower)), expected, "{metric} {ratio}");
-        }
-        assert_eq!(ratio_text(0.25, &column("load.tps", As::Times)), "0.25x");
-    }
 }

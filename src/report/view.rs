@@ -100,6 +100,7 @@ impl View {
         let runs = Runs { spec, samples };
         let claims: Vec<ClaimView> = spec.claims.iter().map(|claim| judged(claim, runs)).collect();
         let excluded = excluded(runs);
+        let failed_transactions = failed_transactions(runs);
         let rounds = if run.rounds == 0 { spec.run.rounds.value } else { run.rounds } as usize;
         let summary = Summary::of(rounds * spec.cells.len(), run.interrupted, samples, &excluded, &claims);
         let environment = environment(run, runs);
@@ -107,13 +108,13 @@ impl View {
             format: FORMAT,
             title: spec.title.clone(),
             about: spec.about.as_ref().map(|about| about.trim().to_owned()).filter(|about| !about.is_empty()),
-            stamps: stamps(run, &summary),
+            stamps: stamps(run, &summary, &failed_transactions),
             headline: headline(input, rounds, &summary, &environment),
             claims,
             differences: differences(run, runs),
             tables: spec.tables.iter().map(|spec| table(spec, runs)).collect(),
             excluded,
-            failed_transactions: failed_transactions(runs),
+            failed_transactions,
             notes: notes(runs),
             environment,
             definitions: definitions(runs),
@@ -124,19 +125,24 @@ impl View {
     }
 }
 
-/// What must not be overlooked, the gravest last where the figures begin.
-fn stamps(run: &RunRecord, summary: &Summary) -> Vec<String> {
+/// What must not be overlooked.
+fn stamps(run: &RunRecord, summary: &Summary, failed: &[FailedTransactions]) -> Vec<String> {
     let mut stamps = Vec::new();
     if run.quick {
         stamps.push("--quick: one round, reduced values; not for publication.".to_owned());
     }
     if summary.interrupted {
-        stamps.push(format!("Interrupted: {} of {} planned runs were done.", summary.runs, summary.planned));
+        stamps.push(format!("Interrupted: {} of {} planned runs were begun.", summary.runs, summary.planned));
     } else if summary.unfinished {
         stamps.push(format!("Not finished: {} of {} planned runs are here.", summary.runs, summary.planned));
     }
     if !summary.failed.is_empty() {
         stamps.push(format!("{} of {} failed; see Excluded runs.", summary.failed.len(), counted(summary.runs, "run")));
+    }
+    let transactions: u64 = failed.iter().flat_map(|script| script.failed.values()).sum();
+    if transactions > 0 {
+        let transactions = counted(transactions as usize, "transaction");
+        stamps.push(format!("{transactions} failed; see Failed transactions."));
     }
     if summary.valid == 0 {
         stamps.push("No run is valid: there are no figures.".to_owned());

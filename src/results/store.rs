@@ -88,6 +88,12 @@ pub struct Store {
     dir: PathBuf,
 }
 
+/// What makes a `run.json` one of ours.
+#[derive(Deserialize)]
+struct Stamp {
+    format: u32,
+}
+
 /// A text in `sources.json`.
 #[derive(Serialize, Deserialize)]
 struct StoredSource {
@@ -149,10 +155,6 @@ impl Store {
         let path = dir.join(RUN);
         if !path.exists() {
             return Err(not_ours(&format!("there is no {RUN} in it, so it is no results folder")));
-        }
-        #[derive(Deserialize)]
-        struct Stamp {
-            format: u32,
         }
         let text = fs::read_to_string(&path).map_err(reading(&path))?;
         let stamp: Stamp = serde_json::from_str(&text)
@@ -311,7 +313,7 @@ fn writing(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
 
 /// `2026-08-03T12:00:05.25Z` as `20260803T120005`.
 fn compact(rfc3339: &str) -> String {
-    rfc3339.chars().take(19).filter(|c| c.is_ascii_alphanumeric()).collect()
+    rfc3339.chars().take(19).filter(char::is_ascii_alphanumeric).collect()
 }
 
 #[cfg(test)]
@@ -352,7 +354,7 @@ mod tests {
         for (turn, cell) in [(10, "b"), (2, "a"), (1, "text/clients=4")] {
             store.put_sample(&sample(turn, cell)).unwrap();
         }
-        assert!(store.dir().join("runs/0001-text_clients=4-r1.json").exists());
+        assert!(store.dir().join("runs/0001-text-clients-4-r1.json").exists());
         let back = Store::open(store.dir()).unwrap().samples().unwrap();
         assert_eq!(back.iter().map(|sample| sample.turn).collect::<Vec<_>>(), [1, 2, 10]);
         assert_eq!(back[1], sample(2, "a"));

@@ -162,7 +162,7 @@ fn is_gone(error: &io::Error) -> bool {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
-    use std::io::{BufRead, BufReader, Write};
+    use std::io::{BufRead, BufReader, Read, Write};
     use std::process::{Child, Command, Stdio};
 
     #[test]
@@ -193,12 +193,13 @@ mod tests {
         assert!(matches!(read(pid), Err(ProbeError::Gone { pid: told }) if told == pid));
     }
 
-    /// A shell stands for the postmaster: one child that stays and works, one that works and ends.
+    /// A shell stands for the postmaster: one child that stays and works, one that works and ends. At its end the
+    /// shell tells what all its children took by the kernel's own account.
     #[test]
     fn live_and_ended_children_are_counted_once_each() {
         let spin = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
         let mut parent = shell(&format!(
-            "echo ready; read x; (echo >/dev/null; {spin}) ; (echo >/dev/null; {spin}; echo ready; exec sleep 60) & read x; kill %1; wait"
+            "echo ready; read x; (echo >/dev/null; {spin}) ; (echo >/dev/null; {spin}; echo ready; exec sleep 60) & read x; kill %1; wait; times"
         ));
         let first = read(parent.id()).unwrap();
         go_on(&mut parent);
@@ -207,10 +208,19 @@ mod tests {
         assert!(used.settled);
         let live: u64 = used.by_role.values().sum();
         assert!(live > 0 && used.exited_ns > 0);
-        // Both did the same work; a child counted twice would show up as a factor of two and more.
-        let ratio = live as f64 / used.exited_ns as f64;
-        assert!((0.5..2.0).contains(&ratio), "live {live} exited {}", used.exited_ns);
         finish(&mut parent);
+        let mut told = String::new();
+        parent.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+        let account: f64 = told.lines().last().unwrap().split_whitespace().map(seconds).sum();
+        let counted = (live + used.exited_ns) as f64 / 1e9;
+        // A child counted twice, or not at all, would be off by a half; exec and exit take some milliseconds.
+        assert!((counted - account).abs() < 0.05 + 0.1 * account, "counted {counted} s, the account is {account} s");
+    }
+
+    /// `1m2.345s` of the shell's `times`.
+    fn seconds(text: &str) -> f64 {
+        let (minutes, seconds) = text.trim_end_matches('s').split_once('m').unwrap();
+        minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
     }
 
     fn shell(script: &str) -> Child {

@@ -102,8 +102,8 @@ impl Role {
             Self::ClientBackend => "client backend",
             Self::Walsender => "walsender",
             Self::ApplyWorker => "apply worker",
-            Self::ParallelApply => "parallel apply",
-            Self::Tablesync => "tablesync",
+            Self::ParallelApply => "parallel apply worker",
+            Self::Tablesync => "tablesync worker",
             Self::Walreceiver => "walreceiver",
             Self::Startup => "startup",
             Self::Checkpointer => "checkpointer",
@@ -196,6 +196,16 @@ mod tests {
             ("postgres: x: logical replication worker for subscription 1 sync 2 ", Role::Tablesync),
         ] {
             assert_eq!(Role::of_title(title), role, "{title}");
+        }
+    }
+
+    #[test]
+    fn every_role_can_be_named_in_a_spec() {
+        for (_, role) in TITLES {
+            assert!(crate::measure::metric::ROLES.contains(&role.name()), "{role}");
+        }
+        for role in [Role::ClientBackend, Role::Tablesync, Role::Postmaster, Role::Other, Role::Exited] {
+            assert!(crate::measure::metric::ROLES.contains(&role.name()), "{role}");
         }
     }
 }

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use super::{Ended, Live};
 use crate::execute::world::Failure;
+use crate::load::LoadReport;
 use crate::measure::{Evidence, Histogram, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence};
 use crate::plan::instruction::Condition;
 use crate::probe::{CpuReading, HostTimes};
@@ -127,10 +128,37 @@ impl Live<'_> {
             .collect();
         for (name, finished) in &ended.loads {
             evidence.loads.insert(name.clone(), self.load_evidence(name, finished));
+            if let Err(error) = self.keep_output(name, &finished.report) {
+                self.notes.push(format!("the output of workload `{name}` is not kept: {error}"));
+            }
         }
         drop(ended);
         self.release_loads().await?;
         Ok(evidence)
+    }
+
+    /// What the driver has to say beyond the evidence: each client's share, and a message for each kind of failure.
+    fn keep_output(&self, name: &str, report: &LoadReport) -> std::io::Result<()> {
+        let mut text = format!(
+            "workload {name}: {:.6} s, {} committed, {} failed{}\n",
+            report.finished.duration_since(report.started).as_secs_f64(),
+            report.committed(),
+            report.failed(),
+            if report.interrupted { ", interrupted" } else { "" }
+        );
+        for script in &report.scripts {
+            for (state, failures) in &script.errors {
+                text += &format!(
+                    "script {}: {} failed with {state}: {}\n",
+                    script.name, failures.count, failures.first_message
+                );
+            }
+        }
+        for client in &report.clients {
+            text += &format!("client {}: {} committed, {} failed\n", client.client, client.committed, client.failed);
+        }
+        std::fs::create_dir_all(&self.logs)?;
+        std::fs::write(self.logs.join(format!("load-{name}.txt")), text)
     }
 
     /// Closes the load's connections once their window is read, and waits until their backends are gone: else

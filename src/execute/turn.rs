@@ -226,12 +226,11 @@ async fn wait<W: World>(
                     world.perform(instruction).await.map_err(failed(during))?;
                 }
             }
-            ended = all_ended(running) => {
+            // Activities that are over end a phase at once, unless it lasts a length of time.
+            ended = all_ended(running), if held.is_none() || !running.is_empty() => {
                 ended.map_err(failed(during))?;
-                match held {
-                    None => return Ok(()),
-                    Some(until) if Instant::now() >= until => return Ok(()),
-                    Some(_) => {}
+                if held.is_none() {
+                    return Ok(());
                 }
             }
             () = at(held), if held.is_some() => return Ok(()),
@@ -252,24 +251,22 @@ async fn at(moment: Option<Instant>) {
     }
 }
 
-/// Ends when every activity has, or with the first failure. With none it never ends: then a length of time does.
+/// Ends when every activity has, or with the first failure; at once if there is none.
 async fn all_ended(running: &mut Vec<Running>) -> Result<(), Failure> {
-    let nothing = running.is_empty();
     poll_fn(move |context| {
         let mut index = 0;
         while index < running.len() {
             match running[index].done.as_mut().poll(context) {
                 Poll::Pending => index += 1,
-                Poll::Ready(Ok(())) => {
+                Poll::Ready(ended) => {
                     drop(running.swap_remove(index));
-                }
-                Poll::Ready(Err(failure)) => {
-                    drop(running.swap_remove(index));
-                    return Poll::Ready(Err(failure));
+                    if ended.is_err() {
+                        return Poll::Ready(ended);
+                    }
                 }
             }
         }
-        if running.is_empty() && !nothing { Poll::Ready(Ok(())) } else { Poll::Pending }
+        if running.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
     })
     .await
 }

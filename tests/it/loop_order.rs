@@ -319,6 +319,28 @@ async fn a_hold_lasts_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_drain_without_downstream_ends_with_the_markers_commit() {
+    let mut plan = plan();
+    plan.phases[1].activities.clear();
+    let mut world = usual();
+    let result = run(&mut world, &plan, None).await;
+    assert_eq!(result.outcome, Outcome::Completed);
+    assert_eq!(world.journal[9..12], ["20s mark 1", "20s ENABLE", "20s close drain"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn activities_that_end_early_do_not_shorten_a_hold() {
+    let mut plan = plan();
+    let load = Activity::Load { workload: "w".into() };
+    plan.phases =
+        vec![PhasePlan { filling: Filling::Hold(Duration::from_secs(30)), activities: vec![load], ..phase("idle") }];
+    let mut world = usual();
+    let result = run(&mut world, &plan, None).await;
+    assert_eq!(result.outcome, Outcome::Completed);
+    assert_eq!(world.journal[2..5], ["0s open idle", "0s go load w", "30s close idle"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn nodes_that_differ_are_an_outcome_with_the_rows_named() {
     let mut world = Fake { diverges: true, ..usual() };
     let result = run(&mut world, &plan(), None).await;

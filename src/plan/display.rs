@@ -33,8 +33,7 @@ pub fn text(plan: &Plan, spec: &Spec, sources: &SourceMap, left_out: &[String]) 
     out.chosen("run.seed", &run.seed, &run.seed.value.to_string());
     out.chosen("run.checkpoint", &run.checkpoint, &run.checkpoint.value.to_string());
     for (name, value, span) in &spec.vars {
-        let value = if value.contains("{{") { value.clone() } else { format!("{value:<8}") };
-        out.line(1, &format!("vars.{name} = {value}  {}", sources.locate(*span)));
+        out.setting(1, &format!("vars.{name}"), value, &sources.locate(*span));
     }
     out.line(0, "");
     for cell in &plan.cells {
@@ -79,7 +78,14 @@ impl Printer<'_> {
 
     fn chosen<T>(&mut self, key: &str, chosen: &Chosen<T>, value: &str) {
         let origin = chosen.at.map_or_else(|| "default".to_owned(), |span| self.sources.locate(span));
-        self.line(1, &format!("{key} = {value:<8}  {origin}"));
+        self.setting(1, key, value, &origin);
+    }
+
+    /// A value with its origin, origins below one another.
+    fn setting(&mut self, depth: usize, key: &str, value: &str, origin: &str) {
+        let pad = 48 - depth * 2;
+        let text = format!("{key} = {value}");
+        self.line(depth, &format!("{text:<pad$}  {origin}"));
     }
 
     fn differences(&mut self, plan: &Plan) {
@@ -109,20 +115,31 @@ impl Printer<'_> {
         for (name, node) in &cell.nodes {
             self.node(name, node);
         }
+        for (name, subscription) in &scenario.subscriptions {
+            self.line(1, &format!("subscription {name}: {} from {}", subscription.node, subscription.publisher));
+            for (option, written) in &subscription.options {
+                let origin = self.sources.locate(written.value_span);
+                self.setting(2, option, &written.value, &origin);
+            }
+            if !subscription.options.contains_key("streaming") {
+                let major = cell.nodes[&subscription.node].build.as_ref().map(|build| build.release.major);
+                let value = if major.is_some_and(|major| major < 18) { "off" } else { "parallel" };
+                self.setting(2, "streaming", value, "the version's default");
+            }
+        }
         for (name, load) in &scenario.workloads {
             let extent = match load.extent {
                 Extent::Transactions(n) => format!("{n} transactions of all clients together"),
                 Extent::Duration(length) => format_duration(length),
             };
-            self.line(1, &format!("workload {name}: {extent} on {}, engine runner", load.node));
-            self.line(0, "");
-            self.text.pop();
+            self.line(1, &format!("workload {name}: {extent} on {}", load.node));
+            self.setting(2, "engine", "runner", "default");
             for (key, at, value) in [
                 ("clients", load.clients.at, load.clients.value.to_string()),
                 ("protocol", load.protocol.at, load.protocol.value.as_str().to_owned()),
             ] {
                 let origin = at.map_or_else(|| "default".to_owned(), |span| self.sources.locate(span));
-                self.line(2, &format!("{key} = {value:<8}  {origin}"));
+                self.setting(2, key, &value, &origin);
             }
             for script in &load.scripts {
                 self.line(2, &format!("script {}  {}", script.name, self.sources.locate(script.span)));
@@ -149,7 +166,7 @@ impl Printer<'_> {
                 Origin::Spec(span) => self.sources.locate(*span),
                 Origin::Runner(reason) => format!("runner: {reason}"),
             };
-            self.line(2, &format!("{setting} = {:<8}  {origin}", planned.value));
+            self.setting(2, setting, &planned.value, &origin);
         }
     }
 

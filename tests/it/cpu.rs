@@ -1,5 +1,6 @@
 //! CPU of a server by our readings against instruments that know nothing of roles or processes: what `wait4` gives of
 //! its whole life, and a control group's account. Linux alone, whose `/proc` is read.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! The runner is killed, or interrupted from its terminal: what is left of it. Linux alone, whose `/proc` tells.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -2,6 +2,7 @@
 //!
 //! Which tools there are is a matter of `PATH`, which belongs to a whole process: each case runs the ignored test
 //! below in a process of its own.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

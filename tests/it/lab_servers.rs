@@ -1,4 +1,5 @@
 //! Servers start, stop, refuse, crash, and are kept.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;

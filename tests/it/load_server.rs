@@ -1,4 +1,5 @@
 //! The load driver, the logins and the marker watch against a real server.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 //! is a failure, never a reason to skip.
 //!
 //! As root servers run as the user that the product chooses; as an ordinary user they run as that.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::path::{Path, PathBuf};
 

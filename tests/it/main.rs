@@ -1,8 +1,19 @@
 //! One integration binary.
 //!
+//! - `cpu`: CPU readings against independent instruments;
+//! - `lab_servers`, `lab_faults`, `lab_installing`: real servers start, stop, refuse; the runner is killed or
+//!   interrupted; installing fails;
+//! - `load_server`: the load driver, logins and the marker watch against a real server;
 //! - `loop_order`: the loop over a fake world;
 //! - `reports`: the report from stored records.
 
+#[cfg(target_os = "linux")]
+mod cpu;
+#[cfg(target_os = "linux")]
+mod lab_faults;
+mod lab_installing;
+mod lab_servers;
+mod load_server;
 mod loop_order;
 mod reports;
 mod support;

@@ -1,5 +1,6 @@
 //! What several tests of the crate share.
 
+pub(crate) mod postgres;
 pub(crate) mod published;
 pub(crate) mod records;
 

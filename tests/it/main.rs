@@ -1,1 +1,5 @@
+//! One integration binary.
 
+mod replication;
+mod shell;
+mod support;

@@ -16,7 +16,12 @@ pub(super) fn plan(arguments: &PlanArgs) -> Result<u8, Refused> {
         Loaded::refuse(issues, &sources)?;
         out(&match arguments.format {
             PlanFormat::Text => display::text(&plan, &spec, &sources, &facts.left_out),
-            PlanFormat::Sh => shell::script(&plan, &spec),
+            PlanFormat::Sh => {
+                let cache = machine::cache()?;
+                let found = runtime()?.block_on(machine::search(&arguments.spec.pg_bin, Vec::new(), &cache))?;
+                let clients = found.clients().map(|installation| installation.bin.as_path());
+                shell::script(&plan, &spec, clients)
+            }
         })?;
     }
     Ok(exit::WELL)

@@ -5,6 +5,7 @@
 //!   interrupted; installing fails;
 //! - `load_server`: the load driver, logins and the marker watch against a real server;
 //! - `loop_order`: the loop over a fake world;
+//! - `replication`, `shell`: real runs of small specs, and of the shell script that a plan prints;
 //! - `reports`: the report from stored records.
 
 #[cfg(target_os = "linux")]
@@ -15,5 +16,7 @@ mod lab_installing;
 mod lab_servers;
 mod load_server;
 mod loop_order;
+mod replication;
 mod reports;
+mod shell;
 mod support;

@@ -295,7 +295,7 @@ impl World for Live<'_> {
         }
         for activity in activities {
             match activity {
-                Activity::Load { workload } => parts.push(format!("workload `{workload}` had not ended")),
+                Activity::Load { workload } => parts.push(self.explain_load(workload).await),
                 Activity::Marker { nodes, .. } => {
                     for (node, _) in nodes {
                         if !self.ended.borrow().visible.contains_key(node) {

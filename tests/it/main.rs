@@ -1,5 +1,6 @@
 //! One integration binary.
 
+mod cli;
 mod replication;
 mod shell;
 mod support;

@@ -290,7 +290,8 @@ impl World for Live<'_> {
 
     async fn explain(&mut self, activities: &[Activity]) -> String {
         let mut parts = Vec::new();
-        if let Some(error) = self.health().error() {
+        let nodes = self.nodes.iter().map(|(name, node)| (name.as_str(), node));
+        if let Some(error) = health::Health::whole(nodes).error() {
             parts.push(error);
         }
         for activity in activities {

@@ -298,6 +298,15 @@ fn each_failure_tells_its_cause_and_the_others_go_on() {
 name = "conflict"
 setup = [{ name = "own_row", nodes = ["b"], sql = "INSERT INTO items VALUES (3, 0)" }]
 [[scenarios]]
+name = "disabled_on_error"
+setup = [{ name = "own_row", nodes = ["b"], sql = "INSERT INTO items VALUES (3, 0)" }]
+[scenarios.subscriptions.s.options]
+disable_on_error = true
+[[scenarios.phases]]
+name = "pause"
+after = "load"
+hold = "500ms"
+[[scenarios]]
 name = "missing_column"
 setup = [{ name = "drop", nodes = ["b"], sql = "ALTER TABLE items DROP n" }]
 [[scenarios]]
@@ -323,6 +332,7 @@ name = "good"
     let excluded = report["excluded"].as_array().expect("a list");
     for (scenario, causes) in [
         ("conflict", &["on `b`", "duplicate key value violates unique constraint \"items_pkey\"", "(id)=(3)"][..]),
+        ("disabled_on_error", &["on `b`", "(id)=(3)"]),
         ("missing_column", &["on `b`", "missing replicated column: \"n\""]),
         ("wont_start", &["WAL streaming", "wal_level"]),
         ("script_stops", &["division by zero"]),
@@ -342,6 +352,11 @@ name = "good"
         assert!(why.contains(&said), "{scenario}: `{said}` is not in `{why}`");
     }
     assert_eq!(agreed(&ran.sample("good")), [("public.items".to_owned(), 10)]);
+    // Each run's log is its own: the last one has no error of the runs before.
+    let logs = ran.out.join("logs");
+    let of_good = names(&logs).into_iter().find(|name| name.contains("good")).expect("logs of the last run");
+    let log = std::fs::read_to_string(logs.join(of_good).join("b.log")).expect("the log of `b`");
+    assert!(log.contains("ready to accept connections") && !log.contains("ERROR"), "{log}");
     assert_eq!(ran.report()["summary"]["valid"], 1);
 }
 

@@ -322,6 +322,14 @@ script = '''
 SELECT :x;
 '''
 [[scenarios]]
+name = "all_transactions_fail"
+setup = [{ name = "no_identity", nodes = ["a"], sql = "ALTER TABLE items DROP CONSTRAINT items_pkey" }]
+[scenarios.workloads.w]
+script = """
+INSERT INTO items VALUES (1, 1);
+UPDATE items SET n = 2;
+"""
+[[scenarios]]
 name = "setup_fails"
 setup = [{ name = "wrong", nodes = ["a"], sql = "SELECT 1; SELECT no_such_column" }]
 [[scenarios]]
@@ -336,6 +344,7 @@ name = "good"
         ("missing_column", &["on `b`", "missing replicated column: \"n\""]),
         ("wont_start", &["WAL streaming", "wal_level"]),
         ("script_stops", &["division by zero"]),
+        ("all_transactions_fail", &["none of its 1 transaction(s)", "does not have a replica identity"]),
         ("setup_fails", &["on `a`", "column \"no_such_column\" does not exist"]),
     ] {
         let sample = ran.sample(scenario);

@@ -1,7 +1,7 @@
 //! How a lab starts its nodes: fresh from a template, or again on their data.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -50,6 +50,13 @@ impl Lab {
             fs::remove_dir_all(&data).map_err(|e| folder_error(&data, e))?;
         }
         template::copy(&template, &data, run_as.as_ref()).await?;
+        // A fresh node of this name has a log of its own, not that of the one before.
+        match fs::remove_file(self.log_of(&request.name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(folder_error(&self.log_of(&request.name), error));
+            }
+            _ => {}
+        }
         let started = self.start_in(&request, &data, &template).await;
         if started.is_err() {
             self.forget(&request.name);
@@ -61,7 +68,7 @@ impl Lab {
 
     async fn start_in(&mut self, request: &NodeRequest, data: &Path, template: &Path) -> Result<RunningNode, LabError> {
         let socket_dir = self.home.join("sockets");
-        let log = self.home.join("logs").join(format!("{}.log", request.name));
+        let log = self.log_of(&request.name);
         let password = match request.transport {
             Transport::Unix => None,
             Transport::Tcp => Some(password::random_password().map_err(LabError::Random)?),
@@ -168,6 +175,10 @@ impl Lab {
         self.nodes.retain(|n| n.name != node.name);
         self.nodes.push(again.clone());
         Ok(again)
+    }
+
+    fn log_of(&self, name: &str) -> PathBuf {
+        self.home.join("logs").join(format!("{name}.log"))
     }
 
     fn forget(&mut self, name: &str) {

@@ -13,7 +13,7 @@ use super::opening::Lab;
 use super::request::{LabError, NodeRequest, folder_error};
 use super::stamp::{ProcessId, StampedServer};
 use super::user::check_reach;
-use super::{password, shared_memory, sockets, template};
+use super::{password, random_name, shared_memory, sockets, template};
 
 /// How often a start is tried again because its TCP port was taken meanwhile.
 const PORT_TRIES: usize = 5;
@@ -44,11 +44,9 @@ impl Lab {
             run_as.as_ref(),
         )
         .await?;
-        let data = self.nodes_folder.join(&request.name);
         self.forget(&request.name);
-        if data.exists() {
-            fs::remove_dir_all(&data).map_err(|e| folder_error(&data, e))?;
-        }
+        self.remove_data(&request.name)?;
+        let data = self.nodes_folder.join(format!("{}-{}", request.name, random_name()));
         template::copy(&template, &data, run_as.as_ref()).await?;
         // A fresh node of this name has a log of its own, not that of the one before.
         match fs::remove_file(self.log_of(&request.name)) {
@@ -179,6 +177,20 @@ impl Lab {
 
     fn log_of(&self, name: &str) -> PathBuf {
         self.home.join("logs").join(format!("{name}.log"))
+    }
+
+    /// Removes the data directory of the node that had this name before.
+    fn remove_data(&self, name: &str) -> Result<(), LabError> {
+        let at_folder = |e| folder_error(&self.nodes_folder, e);
+        for entry in fs::read_dir(&self.nodes_folder).map_err(at_folder)? {
+            let entry = entry.map_err(at_folder)?;
+            // A node's name holds no hyphen.
+            if entry.file_name().to_str().and_then(|file| file.split_once('-')).is_some_and(|(of, _)| of == name) {
+                let data = entry.path();
+                fs::remove_dir_all(&data).map_err(|e| folder_error(&data, e))?;
+            }
+        }
+        Ok(())
     }
 
     fn forget(&mut self, name: &str) {

@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<u8, Refused> {
 
 async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
     let loaded = texts::load(path, &arguments.spec)?;
-    let stop = stop::watch_signals().map_err(|error| Refused::Failed(format!("watch for signals: {error}")))?;
+    let stop = stop::watch_signals(die).map_err(|error| Refused::Failed(format!("watch for signals: {error}")))?;
     let run_as =
         user::choose(user::effective_uid(), arguments.run_as.as_deref(), std::env::var("SUDO_USER").ok().as_deref())
             .await
@@ -156,4 +156,10 @@ async fn keep(lab: &mut Lab, pg_bin: &[PathBuf]) -> Result<(), String> {
 fn guard_command() -> Result<Vec<OsString>, Refused> {
     let exe = std::env::current_exe().map_err(|error| Refused::Failed(format!("find this program: {error}")))?;
     Ok(vec![exe.into_os_string(), "__guard".into()])
+}
+
+/// What a second interrupt does.
+#[expect(clippy::exit, reason = "a second interrupt must not wait for anything")]
+fn die() {
+    std::process::exit(exit::INTERRUPTED.into());
 }

@@ -17,6 +17,7 @@ mod since;
 pub mod sql;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
@@ -37,7 +38,7 @@ pub struct Cell {
     /// Name: the scenario's, with the point where there are axes.
     pub name: String,
     /// What the spec says.
-    pub scenario: Scenario,
+    pub scenario: Arc<Scenario>,
     /// Nodes as they will be started.
     pub nodes: IndexMap<String, NodePlan>,
     /// Instructions of one turn.
@@ -154,7 +155,7 @@ fn cell(lowered: &LoweredCell, spec: &Spec, sources: &SourceMap, facts: &Facts, 
     let name = if point.is_empty() { scenario.name.clone() } else { format!("{}[{}]", scenario.name, point.join(",")) };
     Cell {
         name,
-        scenario: scenario.clone(),
+        scenario: lowered.scenario.clone(),
         nodes,
         turn: build::turn(scenario, spec.run.checkpoint.value, &|name| servers.major(name)),
     }

@@ -24,6 +24,7 @@ mod unread;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use field::At;
 pub use flag::{NotAFlag, flag};
@@ -55,7 +56,7 @@ pub struct LoweredCell {
     /// Variables that the point fixes.
     pub point: Vec<(String, VarValue)>,
     /// The scenario there.
-    pub scenario: Scenario,
+    pub scenario: Arc<Scenario>,
 }
 
 /// Everything a spec says, valid.
@@ -138,7 +139,7 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
         for point in points {
             let surroundings = Surroundings { name: &scenario.name, raw: &raw, unread: &unread, point };
             let (lowered, whole) = lower(&surroundings, &mut engine, &mut issues, &mut missing);
-            let cell = LoweredCell { point: point.clone(), scenario: lowered };
+            let cell = LoweredCell { point: point.clone(), scenario: Arc::new(lowered) };
             if whole && good { cells.push(cell) } else { unfit.push(cell) }
         }
         raws.push((raw, unread));

@@ -58,7 +58,7 @@ fn scenario(more: &str, name: &str) -> Scenario {
 
 fn of(reading: &Reading, name: &str) -> Scenario {
     let cell = reading.spec.cells.iter().find(|cell| cell.scenario.name == name);
-    cell.unwrap_or_else(|| panic!("no scenario `{name}`")).scenario.clone()
+    cell.unwrap_or_else(|| panic!("no scenario `{name}`")).scenario.as_ref().clone()
 }
 
 fn names<'a>(list: impl IntoIterator<Item = &'a String>) -> Vec<&'a str> {

@@ -97,8 +97,17 @@ fn sources() -> Vec<Source> {
         };
         Source { path, code: without_comments(body), lines: body.lines().count() }
     };
-    // A module of tests in a file of its own is no source.
-    paths.into_iter().filter(|path| !path.ends_with("tests.rs")).map(source).collect()
+    // A module of tests, or one that only tests use, is no source though it has a file of its own.
+    paths.into_iter().filter(|path| !path.ends_with("tests.rs") && !is_for_tests(path)).map(source).collect()
+}
+
+/// Whether the module above declares this file for tests alone.
+fn is_for_tests(path: &Path) -> bool {
+    let name = path.file_stem().expect("a file").to_string_lossy();
+    let above = std::fs::read_to_string(path.with_file_name("mod.rs")).unwrap_or_default();
+    ["", "pub(crate) ", "pub(super) "]
+        .iter()
+        .any(|public| above.contains(&format!("#[cfg(test)]\n{public}mod {name};")))
 }
 
 /// Rust without comments; texts in quotes stay, as far as a simple reading can tell.

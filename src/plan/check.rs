@@ -61,13 +61,15 @@ pub(super) fn check(servers: &Servers<'_>, tell: &mut dyn FnMut(Issue)) {
     check_circles(scenario, &major, tell);
 }
 
+/// What a subscriber needs to apply prepared transactions.
+const SETTING: &str = "max_prepared_transactions";
+
 /// `two_phase` needs prepared transactions on the subscriber, or the apply worker fails for ever.
 fn check_two_phase(scenario: &Scenario, tell: &mut dyn FnMut(Issue)) {
     for (name, subscription) in &scenario.subscriptions {
         let Some(option) = subscription.options.get("two_phase").filter(|written| is_on(&written.value)) else {
             continue;
         };
-        const SETTING: &str = "max_prepared_transactions";
         let Some(node) = scenario.nodes.get(&subscription.node) else { continue };
         let enough = node.settings.get(SETTING).map_or_else(
             || scenario.setting_unread(&subscription.node, SETTING),

@@ -102,7 +102,7 @@ fn explain(message: &str, span: Span) -> (Issue, Option<String>) {
             return (issue, None);
         }
         if expected.starts_with('`') {
-            return (not_a_word(&found, &known_after(&expected), span), None);
+            return (not_a_word(&found, &known_after(expected), span), None);
         }
         let scalar = found.chars().all(|c| c.is_ascii_alphanumeric() || ".-+_".contains(c));
         let help = if scalar && expected == Text::EXPECTED {

@@ -40,7 +40,7 @@ fn merged_by(path: &[String]) -> Option<&'static str> {
 }
 
 /// The keys of one file shifted to where the file lies in the map.
-pub(super) fn rebase<'s>(table: Table<'s>, base: usize) -> Table<'s> {
+pub(super) fn rebase(table: Table<'_>, base: usize) -> Table<'_> {
     table
         .into_iter()
         .map(|(key, value)| {
@@ -50,7 +50,7 @@ pub(super) fn rebase<'s>(table: Table<'s>, base: usize) -> Table<'s> {
         .collect()
 }
 
-fn rebase_value<'s>(value: Value<'s>, base: usize) -> Value<'s> {
+fn rebase_value(value: Value<'_>, base: usize) -> Value<'_> {
     let span = value.span();
     let inner = match value.into_inner() {
         DeValue::Table(table) => DeValue::Table(rebase(table, base)),

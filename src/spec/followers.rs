@@ -40,7 +40,11 @@ pub(super) fn leave_out(issues: &mut Issues, sources: &SourceMap, incomplete: bo
         });
     }
     // Of a table and a scalar under one key the one that is wrong is known.
-    let wrong: BTreeSet<Span> =
-        issues.as_slice().iter().filter(|issue| issue.code == Code::WrongType).map(|issue| issue.span()).collect();
+    let wrong: BTreeSet<Span> = issues
+        .as_slice()
+        .iter()
+        .filter(|issue| issue.code == Code::WrongType)
+        .map(super::super::text::issue::Issue::span)
+        .collect();
     issues.retain(|issue| issue.code != Code::KindClash || !issue.labels.iter().any(|(span, _)| wrong.contains(span)));
 }

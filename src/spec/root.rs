@@ -44,7 +44,7 @@ pub(super) struct RawSpec {
     pub(super) workloads: Named<RawWorkload>,
     /// Phases in order, one clock each.
     pub(super) phases: Vec<At<RawPhase>>,
-    /// Names for consecutive phases, such as total = ["load", "drain"].
+    /// Names for consecutive phases, such as `total = ["load", "drain"]`.
     pub(super) windows: RawWindows,
     /// The row that says when everything has arrived.
     pub(super) marker: Option<At<RawMarker>>,

@@ -100,7 +100,9 @@ impl Scope<'_, '_> {
             Ok(text) => Some(text),
             Err(mistakes) => {
                 self.failed = true;
-                mistakes.into_iter().for_each(|mistake| self.issues.push(mistake));
+                for mistake in mistakes {
+                    self.issues.push(mistake);
+                }
                 None
             }
         }

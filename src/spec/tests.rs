@@ -70,7 +70,9 @@ fn check(root: &str, flags: &[&str], quick: bool) -> usize {
         let mut laid = flags.lay(table, &mut issues);
         let vars = laid.remove("vars");
         check_table(&laid, &sources, &mut checked);
-        vars.iter().for_each(|vars| check_value(vars, &sources, &mut checked));
+        for vars in &vars {
+            check_value(vars, &sources, &mut checked);
+        }
     }
     assert!(issues.is_empty(), "{root}: {:?}", issues.as_slice());
     checked

@@ -98,7 +98,9 @@ impl Validator<'_> {
                     self.validate(self.root.pointer(pointer).expect("defined"), value, path, out);
                 }
                 "allOf" => {
-                    list(of).iter().for_each(|part| self.validate(part, value, path, out));
+                    for part in list(of) {
+                        self.validate(part, value, path, out);
+                    }
                 }
                 "anyOf" | "oneOf" => {
                     fits &= list(of).iter().any(|option| {

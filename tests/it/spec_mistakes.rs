@@ -277,7 +277,9 @@ fn any_wrong_value_and_any_unknown_key_is_one_message() {
                 if spot.is_key {
                     try_one(&format!("{}x", text[spot.range.clone()].trim_matches('"')), |told| told == 1);
                 } else if !is_name(&spot) {
-                    DOUBTFUL.iter().for_each(|with| try_one(with, |told| told <= 1));
+                    for with in DOUBTFUL {
+                        try_one(with, |told| told <= 1);
+                    }
                 }
             }
         }

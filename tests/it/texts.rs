@@ -98,7 +98,7 @@ pub(crate) fn rendered(error: &SpecError) -> String {
         .render_report(&mut out, error)
         .expect("writing to a string cannot fail");
     // Trailing spaces do not survive editors.
-    out.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    out.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 
 /// What a mistake underlines: the file and the bytes.

@@ -78,7 +78,7 @@ impl Word for RawWait {
 pub(in crate::spec) type RawWindows = IndexMap<At<String>, At<Vec<At<String>>>>;
 
 /// Bound of a phase when the spec does not say.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
 
 pub(in crate::spec) fn lower(raw: &[At<RawPhase>], scope: &mut Scope<'_, '_>) -> Vec<Phase> {
     let mut out: Vec<Phase> = Vec::new();

@@ -6,6 +6,7 @@
 //! nothing.
 
 mod client;
+pub mod consumer;
 mod crew;
 mod error;
 mod gate;

@@ -1,5 +1,6 @@
 //! One integration binary.
 //!
+//! - `consumer`: the slot consumer against a real server;
 //! - `cpu`: CPU readings against independent instruments;
 //! - `lab_servers`, `lab_faults`, `lab_installing`: real servers start, stop, refuse; the runner is killed or
 //!   interrupted; installing fails;
@@ -8,6 +9,7 @@
 //! - `replication`, `shell`: real runs of small specs, and of the shell script that a plan prints;
 //! - `reports`: the report from stored records.
 
+mod consumer;
 #[cfg(target_os = "linux")]
 mod cpu;
 #[cfg(target_os = "linux")]

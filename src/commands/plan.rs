@@ -8,6 +8,9 @@ use crate::exit;
 use crate::plan::{self, display, shell};
 
 pub(super) fn plan(arguments: &PlanArgs) -> Result<u8, Refused> {
+    if arguments.format == PlanFormat::Sh && arguments.spec.specs.len() > 1 {
+        return Err(Refused::Call("a shell script does one spec; write the specs one by one".to_owned()));
+    }
     for path in &arguments.spec.specs {
         let Loaded { sources, spec, mut issues } = texts::load(path, &arguments.spec)?;
         let questions = plan::questions(&spec, &sources);

@@ -278,7 +278,7 @@ impl Script {
                 }
                 for name in cell.scenario.subscriptions.keys() {
                     let condition = Condition::Disabled { subscription: name.clone() };
-                    self.condition(cell, &condition, Duration::from_secs(60));
+                    self.condition(cell, &condition, Duration::from_mins(1));
                 }
             }
             Instruction::Verify { projections } => {

@@ -6,7 +6,7 @@
 //! TLS and pooling are not here.
 
 mod connection;
-pub mod decoding;
+mod decoding;
 mod error;
 #[cfg(test)]
 pub(crate) mod fake_server;
@@ -24,6 +24,7 @@ mod target;
 mod tests;
 
 pub use connection::Connection;
+pub use decoding::{Decoder, Piece};
 pub use error::WireError;
 pub use frame::{Frame, Framer, MalformedFrame};
 pub use listen::{Listener, Notification};

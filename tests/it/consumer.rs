@@ -126,7 +126,10 @@ async fn nothing_is_lost_over_a_hundred_runs() {
             assert!(consumed.transactions > Some(transactions), "{plugin}, run {run}");
             assert!(consumed.confirmed >= arrival.position && arrival.position > confirmed, "{plugin}, run {run}");
             assert!(consumed.cpu_ns > 0 && consumed.payload_bytes > 128 * transactions * rows);
-            confirmed = free(&mut control, plugin);
+            // The slot is free at once.
+            let state = control.query(&slot::state(plugin)).unwrap().rows.remove(0);
+            assert_eq!(state[0], None, "{plugin}, run {run}");
+            confirmed = state[1].as_deref().unwrap().parse().unwrap();
             assert_eq!(confirmed, consumed.confirmed, "{plugin}, run {run}");
         }
         control.query(&slot::drop(plugin)).unwrap();
@@ -154,9 +157,8 @@ async fn one_session_tells_a_hundred_markers_and_positions() {
             assert_eq!(early.await.unwrap().unwrap(), late);
             assert_eq!(consumer.so_far().changes, Some(changes), "{plugin}, run {run}");
             if run % 10 == 0 {
-                let inserted: Lsn = value(&mut control, "SELECT pg_current_wal_insert_lsn()").parse().unwrap();
-                // Far ahead of any message: this one comes with a keepalive.
-                assert!(arrived(&consumer, Awaited::Position(inserted)).await.position >= inserted);
+                let flushed: Lsn = value(&mut control, "SELECT pg_current_wal_flush_lsn()").parse().unwrap();
+                assert!(arrived(&consumer, Awaited::Position(flushed)).await.position >= flushed);
             }
         }
         assert_eq!(ended(consumer).await.changes, Some(changes));
@@ -180,10 +182,10 @@ async fn an_opaque_plugin_is_followed_by_position() {
         assert!(matches!(refused, ConsumerError::Opaque { .. }));
         write(&mut control, &mut other, 2, 5);
         control.query(&marker::insert(run, MarkerCommit::Flushed)).unwrap();
-        let inserted: Lsn = value(&mut control, "SELECT pg_current_wal_insert_lsn()").parse().unwrap();
-        arrived(&consumer, Awaited::Position(inserted)).await;
+        let flushed: Lsn = value(&mut control, "SELECT pg_current_wal_flush_lsn()").parse().unwrap();
+        arrived(&consumer, Awaited::Position(flushed)).await;
         // Asked again, it is known.
-        arrived(&consumer, Awaited::Position(inserted)).await;
+        arrived(&consumer, Awaited::Position(flushed)).await;
         let consumed = ended(consumer).await;
         assert_eq!((consumed.changes, consumed.transactions), (None, None));
         // Beginnings and ends of two transactions, the rolled back one's none, the marker, one message.

@@ -168,7 +168,9 @@ impl Run {
     fn postmaster(&mut self, node: &str) -> Pid {
         self.until("a server starts", |run| {
             run.stamped_homes().iter().find_map(|home| {
-                let text = fs::read_to_string(home.join("nodes").join(node).join("postmaster.pid")).ok()?;
+                let mut folders = fs::read_dir(home.join("nodes")).ok()?.flatten();
+                let data = folders.find(|data| data.file_name().to_string_lossy().starts_with(&format!("{node}-")))?;
+                let text = fs::read_to_string(data.path().join("postmaster.pid")).ok()?;
                 Pid::from_raw(text.lines().next()?.parse().ok()?)
             })
         })
@@ -218,7 +220,14 @@ impl Run {
                 left.push(format!("process {pid} {}", String::from_utf8_lossy(&line).replace('\0', " ")));
             }
         }
-        left.extend(Remains::now().all.difference(&self.before.all).cloned());
+        for remains in Remains::now().all.difference(&self.before.all) {
+            // Who works in a half-made template tells whether it is left over or another runner's.
+            let at_work = processes().filter(|(_, process)| {
+                remains.starts_with('/') && fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(remains))
+            });
+            let at_work: Vec<u32> = at_work.map(|(pid, _)| pid).collect();
+            left.push(format!("{remains}, in which {at_work:?} work"));
+        }
         left
     }
 }

@@ -1,5 +1,6 @@
 //! One integration binary.
 //!
+//! - `cli`: the program from outside: exit codes, stdout and stderr, flags;
 //! - `consumer`: the slot consumer against a real server;
 //! - `cpu`: CPU readings against independent instruments;
 //! - `lab_servers`, `lab_faults`, `lab_installing`: real servers start, stop, refuse; the runner is killed or
@@ -7,8 +8,13 @@
 //! - `load_server`: the load driver, logins and the marker watch against a real server;
 //! - `loop_order`: the loop over a fake world;
 //! - `replication`, `shell`: real runs of small specs, and of the shell script that a plan prints;
-//! - `reports`: the report from stored records.
+//! - `reports`: the report from stored records;
+//! - `specs`, `semantics`: what specs mean, the shipped ones and small ones; `schema`: what editors are told of them;
+//! - `spec_errors`, `spec_mistakes`: each kind of mistake as a user sees it, and many at once;
+//! - `scaling`: ten times as many cells take about ten times as long;
+//! - `tidy`: rules about the source text.
 
+mod cli;
 mod consumer;
 #[cfg(target_os = "linux")]
 mod cpu;
@@ -20,5 +26,13 @@ mod load_server;
 mod loop_order;
 mod replication;
 mod reports;
+mod scaling;
+mod schema;
+mod semantics;
 mod shell;
+mod spec_errors;
+mod spec_mistakes;
+mod specs;
 mod support;
+mod texts;
+mod tidy;

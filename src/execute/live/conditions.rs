@@ -134,17 +134,12 @@ impl Live<'_> {
             )))
             .await
         };
-        let mut text = format!("workload `{name}` had not ended");
-        match tokio::time::timeout(EXPLAIN_BOUND, described).await {
-            Ok(Ok(rows)) => {
-                for row in &rows {
-                    text += &format!("; a session of it {}", row.get(0).unwrap_or("?"));
-                }
-            }
-            Ok(Err(failure)) => text += &format!("; {}", failure.reason),
-            Err(_) => text += "; its node does not answer",
-        }
-        text
+        let told = match tokio::time::timeout(EXPLAIN_BOUND, described).await {
+            Ok(Ok(rows)) => rows.iter().map(|row| format!("a session of it {}", row.get(0).unwrap_or("?"))).collect(),
+            Ok(Err(failure)) => vec![failure.reason],
+            Err(_) => vec!["its node does not answer".to_owned()],
+        };
+        std::iter::once(format!("workload `{name}` had not ended")).chain(told).collect::<Vec<_>>().join("; ")
     }
 
     /// The state of a subscription and its slot, in words.
@@ -188,10 +183,8 @@ impl Live<'_> {
                     row.get(3).unwrap_or("?")
                 ),
             };
-            for row in &waits {
-                text += &format!("; its worker {}", row.get(0).unwrap_or("?"));
-            }
-            Ok::<_, Failure>(text)
+            let waits = waits.iter().map(|row| format!("its worker {}", row.get(0).unwrap_or("?")));
+            Ok::<_, Failure>(std::iter::once(text).chain(waits).collect::<Vec<_>>().join("; "))
         };
         match tokio::time::timeout(EXPLAIN_BOUND, described).await {
             Ok(Ok(text)) => text,

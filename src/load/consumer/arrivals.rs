@@ -15,8 +15,9 @@ use tokio::sync::oneshot;
 pub enum Awaited {
     /// The transaction of the marker row of this id.
     Marker(u64),
-    /// Data or a keepalive at or past this position. To have the transaction before it, take
-    /// `pg_current_wal_insert_lsn()` after its commit.
+    /// Data or a keepalive at or past this position. To have a transaction whose commit was flushed, take
+    /// `pg_current_wal_flush_lsn()` after it: the insert position may lie behind a page header that no record's end
+    /// reaches, and WAL that is not flushed is not sent.
     Position(Lsn),
 }
 

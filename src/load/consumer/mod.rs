@@ -14,8 +14,7 @@ pub use arrivals::{Arrival, Awaited};
 
 use crate::plan::sql::slot::PluginOption;
 use crate::text::lsn::Lsn;
-use crate::wire::decoding::Decoder;
-use crate::wire::{Connection, Feedback, ReplicationStream, Target, WireError};
+use crate::wire::{Connection, Decoder, Feedback, ReplicationStream, Target, WireError};
 use arrivals::Arrivals;
 use std::io;
 use std::sync::Arc;

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use crate::script::Script;
 use crate::spec::field::{At, Field, Later, Named};
 use crate::spec::scalar::{Count, OneOf, Span_, Text, Word};
-use crate::spec::scenario::{Extent, Protocol, ScriptText, Workload};
+use crate::spec::scenario::{Extent, Protocol, ScriptText, UNREAD_NAME, Workload};
 use crate::spec::scope::{Chosen, Kind, Scope, not_yet};
-use crate::text::{Code, Issue};
+use crate::text::{Code, Issue, Span};
 
 /// A load.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -17,7 +17,6 @@ use crate::text::{Code, Issue};
 #[schemars(rename = "Workload")]
 pub(in crate::spec) struct RawWorkload {
     /// Node under load.
-    #[schemars(required)]
     pub(in crate::spec) node: Field<Text>,
     /// Client connections. Default 1.
     pub(in crate::spec) clients: Field<Count>,
@@ -75,18 +74,19 @@ const MAX_CLIENTS: u64 = 10_000;
 pub(in crate::spec) fn lower(raw: &Named<RawWorkload>, scope: &mut Scope<'_, '_>) -> IndexMap<String, Workload> {
     let mut out = IndexMap::new();
     for (name, at) in raw {
-        if let Some(workload) = workload(name, &at.value, scope) {
-            out.insert(name.value.clone(), workload);
-        }
+        scope.enter("workloads", name, at.span);
+        out.insert(name.value.clone(), workload(name, at, scope));
     }
     out
 }
 
-fn workload(name: &At<String>, raw: &RawWorkload, scope: &mut Scope<'_, '_>) -> Option<Workload> {
+fn workload(name: &At<String>, at: &At<RawWorkload>, scope: &mut Scope<'_, '_>) -> Workload {
+    let raw = &at.value;
+    let place = (at.span, name.span);
     let owner = format!("workload `{}`", name.value);
     scope.later(raw.cpus.as_ref(), "cpus", "pinning");
     scope.later(raw.rate.as_ref(), "rate", "the rest of pgbench's language");
-    let node = scope.required(&raw.node, "node", &owner, name.span).filter(|node| scope.known(Kind::Node, node));
+    let node = scope.required(&raw.node, "node", &owner, place).filter(|node| scope.known(Kind::Node, node));
     let small = |count: Count| u32::try_from(count.0.min(MAX_CLIENTS)).expect("bounded above");
     let clients = scope.chosen(&raw.clients, 1, small);
     let threads = scope.value(&raw.threads).map(|at| Chosen { value: small(at.value), at: Some(at.span) });
@@ -110,31 +110,34 @@ fn workload(name: &At<String>, raw: &RawWorkload, scope: &mut Scope<'_, '_>) -> 
         }
     };
     let (transactions, duration) = (scope.value(&raw.transactions), scope.value(&raw.duration));
-    let spans = |a: Option<crate::text::Span>, b: Option<crate::text::Span>| [("transactions", a), ("duration", b)];
-    let given = spans(raw.transactions.as_ref().map(|at| at.span), raw.duration.as_ref().map(|at| at.span));
-    let one_extent = scope.exactly_one(&owner, name.span, &given);
+    let given = [
+        ("transactions", raw.transactions.as_ref().map(|at| at.span)),
+        ("duration", raw.duration.as_ref().map(|at| at.span)),
+    ];
+    let one_extent = scope.exactly_one(&owner, place, &given);
     let extent = match (transactions, duration) {
         (Some(n), _) => Some(Extent::Transactions(n.value.0)),
         (_, Some(length)) => Some(Extent::Duration(length.value.0)),
         _ => None,
     };
-    let script = script(&name.value, raw, &owner, name.span, scope);
-    Some(Workload {
+    let script = script(&name.value, raw, &owner, place, scope);
+    Workload {
         span: name.span,
-        node: node?.value.0,
+        node: node.map_or_else(|| UNREAD_NAME.to_owned(), |node| node.value.0),
         clients,
         threads,
-        extent: extent.filter(|_| one_extent)?,
+        // What is told as wrong is not run: this cell then is none that can be.
+        extent: extent.filter(|_| one_extent).unwrap_or(Extent::Transactions(0)),
         protocol,
-        scripts: vec![script?],
-    })
+        scripts: script.into_iter().collect(),
+    }
 }
 
 fn script(
     name: &str,
     raw: &RawWorkload,
     owner: &str,
-    at: crate::text::Span,
+    at: (Span, Span),
     scope: &mut Scope<'_, '_>,
 ) -> Option<ScriptText> {
     let later = scope.later(raw.builtin.as_ref(), "builtin", "pgbench as an engine")

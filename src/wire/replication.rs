@@ -11,7 +11,7 @@ use super::socket::{ShutdownHandle, Socket};
 use crate::plan::sql::slot::PluginOption;
 use crate::text::lsn::Lsn;
 use crate::text::quote::identifier;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Seconds from the Unix epoch to PostgreSQL's, 2000-01-01.
@@ -83,7 +83,7 @@ impl ReplicationStream {
         let frame = connection.next_frame()?;
         match frame.tag {
             b'W' => {
-                let feedback = Feedback { socket: connection.socket().clone(), done: Arc::new(Mutex::new(false)) };
+                let feedback = Feedback { socket: connection.socket().clone(), told: Arc::default() };
                 Ok(Self { connection, feedback })
             }
             b'E' => Err(Box::new(ServerError::parse(frame.body)).into()),
@@ -170,33 +170,63 @@ fn lsn<const N: usize>(bytes: &[u8; N], at: usize) -> Lsn {
 #[derive(Debug, Clone)]
 pub struct Feedback {
     socket: Socket,
-    /// Whether CopyDone was sent, after which the server takes nothing more; held while sending.
-    done: Arc<Mutex<bool>>,
+    /// Held while sending, so that whoever reads it knows what was sent.
+    told: Arc<Mutex<Told>>,
+}
+
+/// What the server was told.
+#[derive(Debug, Default)]
+struct Told {
+    confirmed: Lsn,
+    /// CopyDone, after which the server takes nothing more.
+    done: bool,
 }
 
 impl Feedback {
-    /// Tells the server that everything before `position` is received, stored and applied, so that the slot moves there.
-    /// With `reply` the server answers by a keepalive. After the end nothing is sent.
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the server that everything before `position` is received, stored and applied, so that the slot moves there;
+    /// never back behind an earlier word. With `reply` the server answers by a keepalive. After the end nothing is sent.
     pub fn confirm(&self, position: Lsn, reply: bool) -> Result<(), WireError> {
-        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        if *done { Ok(()) } else { self.socket.send(&status_update(position, reply)) }
+        self.send_status(&mut self.told(), position, reply)
     }
 
     /// Confirms `position` a last time and ends our side (CopyDone); the server then sends what it has begun, and ends
     /// its own. Again does nothing.
     pub fn end(&self, position: Lsn) -> Result<(), WireError> {
-        self.confirm(position, false)?;
-        self.copy_done()
+        let mut told = self.told();
+        self.send_status(&mut told, position, false)?;
+        self.send_done(&mut told)
+    }
+
+    /// The position that the server was last told, 0/0 at first.
+    pub fn confirmed(&self) -> Lsn {
+        self.told().confirmed
     }
 
     /// Whether our side has been ended.
     pub fn is_done(&self) -> bool {
-        *self.done.lock().unwrap_or_else(PoisonError::into_inner)
+        self.told().done
     }
 
+    /// Answers the server's CopyDone, unless ours was sent before.
     fn copy_done(&self) -> Result<(), WireError> {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        if !std::mem::replace(&mut *done, true) {
+        self.send_done(&mut self.told())
+    }
+
+    fn send_status(&self, told: &mut Told, position: Lsn, reply: bool) -> Result<(), WireError> {
+        if !told.done {
+            let position = position.max(told.confirmed);
+            self.socket.send(&status_update(position, reply))?;
+            told.confirmed = position;
+        }
+        Ok(())
+    }
+
+    fn send_done(&self, told: &mut Told) -> Result<(), WireError> {
+        if !std::mem::replace(&mut told.done, true) {
             let mut out = Vec::new();
             message(&mut out, b'c', |_| {});
             self.socket.send(&out)?;
@@ -309,6 +339,7 @@ mod tests {
                     feedback.end(Lsn(30)).unwrap();
                     feedback.confirm(Lsn(50), false).unwrap();
                     feedback.end(Lsn(50)).unwrap();
+                    assert_eq!((feedback.confirmed(), feedback.is_done()), (Lsn(30), true));
                 }
                 Some(StreamMessage::Done) => break,
                 None => assert!(stream.receive().unwrap()),

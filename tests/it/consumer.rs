@@ -294,6 +294,7 @@ async fn refusals_are_told_in_the_servers_words() {
         .map(|option| PluginOption { name: option.name.replace("proto", "Proto"), ..option });
     let error = start("s", unread.collect()).unwrap_err().to_string();
     assert!(error.contains("unrecognized pgoutput option: Proto_version"), "{error}");
+    free(&mut control, "s");
     // A stream that breaks tells why, to the waiting as well.
     let mut consumer = start("s", options("of_t")).unwrap();
     let marker = consumer.arrival(Awaited::Marker(1));

@@ -148,7 +148,7 @@ pub struct Consumer {
 
 impl Consumer {
     /// Connects and starts streaming. Blocks within the target's time-out for each of the two, so call it before the
-    /// clock. A slot that is in use is refused by the server.
+    /// clock. The server refuses a slot that is in use, as it is for a moment after a refusal or a [`Consumer::stop`].
     pub fn start(request: ConsumerRequest) -> Result<Self, ConsumerError> {
         let ConsumerRequest { mut target, slot, plugin, options } = request;
         target.replication = true;
@@ -204,23 +204,19 @@ impl Consumer {
     pub fn confirm(&self) -> Result<Lsn, WireError> {
         let received = self.shared.counters.received();
         self.feedback.confirm(received, false)?;
-        self.shared.counters.note_confirmed(received);
         Ok(received)
     }
 
     /// What was consumed so far; costs the thread nothing.
     pub fn so_far(&self) -> Consumed {
-        self.shared.counters.read(StreamEnd::Streaming)
+        self.shared.counters.read(self.feedback.confirmed(), StreamEnd::Streaming)
     }
 
     /// Confirms and ends the stream cleanly. What the server was sending still arrives and is counted, but cannot be
     /// confirmed any more, so await the last arrival first. An error means that the stream is broken, which
     /// [`Consumer::finished`] tells too.
     pub fn end(&self) -> Result<(), WireError> {
-        let received = self.shared.counters.received();
-        self.feedback.end(received)?;
-        self.shared.counters.note_confirmed(received);
-        Ok(())
+        self.feedback.end(self.shared.counters.received())
     }
 
     /// Ends the stream now, even in the middle of a message. The slot is free when the walsender has noticed.

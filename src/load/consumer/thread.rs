@@ -31,7 +31,6 @@ pub(super) struct Counters {
     received: AtomicU64,
     /// Time of the last receive, since `began`.
     received_at_ns: AtomicU64,
-    confirmed: AtomicU64,
     cpu_ns: AtomicU64,
 }
 
@@ -47,7 +46,6 @@ impl Counters {
             transactions: AtomicU64::new(0),
             received: AtomicU64::new(0),
             received_at_ns: AtomicU64::new(0),
-            confirmed: AtomicU64::new(0),
             cpu_ns: AtomicU64::new(0),
         }
     }
@@ -64,13 +62,8 @@ impl Counters {
         Arrival { at, position }
     }
 
-    /// The server was told of this position.
-    pub(super) fn note_confirmed(&self, position: Lsn) {
-        self.confirmed.fetch_max(position.0, Ordering::SeqCst);
-    }
-
-    /// All counts.
-    pub(super) fn read(&self, end: StreamEnd) -> Consumed {
+    /// All counts, with what others know.
+    pub(super) fn read(&self, confirmed: Lsn, end: StreamEnd) -> Consumed {
         let count = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
         Consumed {
             messages: count(&self.messages),
@@ -78,7 +71,7 @@ impl Counters {
             changes: self.reads.then(|| count(&self.changes)),
             transactions: self.reads.then(|| count(&self.transactions)),
             received: self.received(),
-            confirmed: Lsn(count(&self.confirmed)),
+            confirmed,
             cpu_ns: count(&self.cpu_ns),
             end,
         }
@@ -134,12 +127,13 @@ impl StreamThread {
         self.publish(Instant::now());
         let shared = Arc::clone(&self.shared);
         let (slot, received) = (std::mem::take(&mut self.slot), self.tally.received);
+        let confirmed = self.stream.feedback().confirmed();
         // The session's end is part of the cost, and whoever hears of the end may connect again.
         drop(self);
         shared.counters.publish_cpu();
         let outcome = match ended {
-            Ok(end) => Ok(shared.counters.read(end)),
-            Err(source) if source.is_stop() => Ok(shared.counters.read(StreamEnd::Stopped)),
+            Ok(end) => Ok(shared.counters.read(confirmed, end)),
+            Err(source) if source.is_stop() => Ok(shared.counters.read(confirmed, StreamEnd::Stopped)),
             Err(source) => Err(ConsumerError::Stream { slot, received, source }),
         };
         shared.arrivals.ended(&match &outcome {
@@ -163,10 +157,9 @@ impl StreamThread {
                 return Ok(if self.stream.feedback().is_done() { StreamEnd::Clean } else { StreamEnd::ByServer });
             }
             let waited = now.saturating_duration_since(self.confirmed_at);
-            let news = self.tally.received > Lsn(self.shared.counters.confirmed.load(Ordering::SeqCst));
-            if reply || (news && waited >= CONFIRM_EVERY) || waited >= HEARTBEAT {
+            let due = waited >= CONFIRM_EVERY && self.tally.received > self.stream.feedback().confirmed();
+            if reply || due || waited >= HEARTBEAT {
                 self.stream.feedback().confirm(self.tally.received, false)?;
-                self.shared.counters.note_confirmed(self.tally.received);
                 self.confirmed_at = now;
                 self.shared.counters.publish_cpu();
             } else if !came {

@@ -3,9 +3,10 @@
 //!
 //! Life: [`connect`] opens and prepares everything, [`Ready::go`] starts the clock, [`Running::finished`] waits for the
 //! [`Finished`] load, whose connections stay open until they are dropped. It reads no server counters and judges
-//! nothing.
+//! nothing. Beside it stands the [`consumer`] of a slot, the load of decoding.
 
 mod client;
+pub mod consumer;
 mod crew;
 mod error;
 mod gate;

@@ -4,7 +4,7 @@
 //! it (a thread of its own) or as far as it has come (an event loop). It measures no time and repeats nothing.
 
 use super::error::WireError;
-use super::frame::{Frame, Framer};
+use super::frame::{Cut, Frame, Framer};
 use super::listen::Notification;
 use super::reply::{Reply, ReplyScan, TransactionStatus};
 use super::request::{BindTemplate, Request, message, parse, refuse_zero_byte};
@@ -162,13 +162,33 @@ impl Connection {
     /// notifications): for streams that are no request and reply.
     pub fn next_frame(&mut self) -> Result<Frame<'_>, WireError> {
         loop {
-            while let Some(cut) = self.framer.cut()? {
-                if !self.take_asynchronous(cut) {
-                    return Ok(self.framer.frame(cut));
-                }
+            if let Some(cut) = self.buffered_cut()? {
+                return Ok(self.framer.frame(cut));
             }
             self.receive()?;
         }
+    }
+
+    /// The next message that has been received already, except what a server may send at any time.
+    #[inline]
+    pub(super) fn buffered_cut(&mut self) -> Result<Option<Cut>, WireError> {
+        while let Some(cut) = self.framer.cut()? {
+            if !self.take_asynchronous(cut) {
+                return Ok(Some(cut));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The message that was cut last. Valid until the next receive.
+    #[inline]
+    pub(super) fn frame(&self, cut: Cut) -> Frame<'_> {
+        self.framer.frame(cut)
+    }
+
+    /// The stream below, for a part of it that another thread may use.
+    pub(super) fn socket(&self) -> &Socket {
+        &self.socket
     }
 
     /// Waits for a notification, within the receive bound.
@@ -189,7 +209,8 @@ impl Connection {
         Ok(())
     }
 
-    fn receive(&mut self) -> Result<(), WireError> {
+    /// Waits for bytes, within the receive bound.
+    pub(super) fn receive(&mut self) -> Result<(), WireError> {
         match self.socket.receive(self.framer.space()) {
             Ok(count) => {
                 self.framer.received(count);
@@ -215,7 +236,7 @@ impl Connection {
 
     /// Takes a message that may come at any time; false if it is none of these.
     #[inline]
-    fn take_asynchronous(&mut self, cut: super::frame::Cut) -> bool {
+    fn take_asynchronous(&mut self, cut: Cut) -> bool {
         match cut.tag() {
             b'S' => {
                 remember_parameter(&mut self.greeting.parameters, self.framer.frame(cut).body);

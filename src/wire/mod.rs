@@ -6,12 +6,14 @@
 //! TLS and pooling are not here.
 
 mod connection;
+mod decoding;
 mod error;
 #[cfg(test)]
 pub(crate) mod fake_server;
 mod frame;
 mod listen;
 mod query;
+mod replication;
 mod reply;
 mod request;
 mod server_error;
@@ -22,10 +24,12 @@ mod target;
 mod tests;
 
 pub use connection::Connection;
+pub use decoding::{Decoder, Piece};
 pub use error::WireError;
 pub use frame::{Frame, Framer, MalformedFrame};
 pub use listen::{Listener, Notification};
 pub use query::QueryResult;
+pub use replication::{Feedback, ReplicationStream, StreamMessage, start_replication};
 pub use reply::{Reply, TransactionStatus};
 pub use request::{BindTemplate, Request};
 pub use server_error::ServerError;

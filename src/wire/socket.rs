@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A connected stream socket.
-#[derive(Debug)]
+/// A connected stream socket. Clones are the same socket.
+#[derive(Debug, Clone)]
 pub(super) struct Socket {
     fd: Arc<OwnedFd>,
     stopped: Arc<AtomicBool>,

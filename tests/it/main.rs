@@ -1,6 +1,7 @@
 //! One integration binary.
 //!
 //! - `cli`: the program from outside: exit codes, stdout and stderr, flags;
+//! - `consumer`: the slot consumer against a real server;
 //! - `cpu`: CPU readings against independent instruments;
 //! - `lab_servers`, `lab_faults`, `lab_installing`: real servers start, stop, refuse; the runner is killed or
 //!   interrupted; installing fails;
@@ -14,6 +15,7 @@
 //! - `tidy`: rules about the source text.
 
 mod cli;
+mod consumer;
 #[cfg(target_os = "linux")]
 mod cpu;
 #[cfg(target_os = "linux")]

@@ -3,4 +3,5 @@
 pub mod checksum;
 pub mod marker;
 pub mod publication;
+pub mod slot;
 pub mod subscription;

@@ -70,7 +70,7 @@ fn check(root: &str, flags: &[&str], quick: bool) -> usize {
         let mut laid = flags.lay(table, &mut issues);
         let vars = laid.remove("vars");
         check_table(&laid, &sources, &mut checked);
-        for vars in &vars {
+        if let Some(vars) = &vars {
             check_value(vars, &sources, &mut checked);
         }
     }

@@ -83,7 +83,7 @@ pub struct SpecArgs {
     /// Lay one value over the spec: NAME=VALUE sets a variable, PATH.KEY=VALUE any key; repeatable.
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// One round, with the spec's [quick] values for variables; the report is stamped.
+    /// One round, with the spec's values for --quick (its table `quick`); the report is stamped.
     #[arg(long)]
     pub quick: bool,
     /// Folder of PostgreSQL programs; repeatable, searched first.

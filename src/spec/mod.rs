@@ -2,7 +2,7 @@
 //!
 //! [`read`] is a pure function of a [`SourceMap`]: it either asks for texts that are missing or gives a [`Spec`]
 //! with the mistakes so far. Merging happens on TOML values and nowhere else (`document`, `overlay`), decoding
-//! tells all mistakes (`decode`), templates are rendered in lowering, once for each cell ([`Spec::lower`]).
+//! tells all mistakes (`decode`), templates are rendered in lowering, once for each cell ([`read_at_points`]).
 
 mod decode;
 mod document;

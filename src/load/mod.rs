@@ -5,6 +5,7 @@
 //! [`Finished`] load, whose connections stay open until they are dropped. It reads no server counters and judges
 //! nothing.
 
+mod choice;
 mod client;
 mod crew;
 mod error;
@@ -12,6 +13,7 @@ mod gate;
 mod readiness;
 mod report;
 mod request;
+mod results;
 mod running;
 mod session;
 mod worker;

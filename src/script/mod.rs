@@ -1,14 +1,18 @@
 //! pgbench's script language as a pure machine: text in, statements and values out.
 //!
 //! Owns the language as the manual of PostgreSQL 18's pgbench describes it: SQL statements,
-//! `\set` with the whole expression language, variables, seeded random numbers. Knows no files,
-//! clocks, threads or connections: a driver asks a [`Machine`] for the next statement, sends it
-//! and comes back. The other backslash commands are recognised and refused by name.
+//! `\set` with the whole expression language, variables, seeded random numbers, conditions,
+//! results as variables, pipelines. Knows no files, clocks, threads or connections: a driver asks
+//! a [`Machine`] for the next statement, sends it and comes back. Commands that run programs on
+//! the host are refused.
 
 mod arithmetic;
 mod body;
+mod capture;
 mod eval;
 mod expr;
+mod fault;
+mod flow;
 mod functions;
 mod grammar;
 mod hash;
@@ -19,24 +23,31 @@ mod names;
 mod operand;
 mod program;
 mod random;
+mod run;
+mod sleep;
 mod statement;
-
 mod text;
 mod token;
 mod value;
 
 use std::ops::Range;
 
+pub use capture::{Capture, Captured, ResultRows};
 pub use eval::EvalError;
+pub use fault::{Fault, RunError};
 pub use functions::{FUNCTIONS, FunctionEntry};
-pub use machine::{Debugged, Machine, Predefined, RunError, Step};
+pub use machine::{Machine, Predefined};
 pub use names::{PREDEFINED, Slot};
 pub use program::Program;
 pub use random::{Random, Seeds};
+pub use run::{Debugged, Step};
 pub use statement::{MAX_PARAMETERS, Statement, TransactionEdge};
 pub use text::PlainDouble;
 pub use value::Value;
 
+use expr::Expr;
+use flow::{Branch, Flow, Follower, PipelineEdge};
+use meta::Meta;
 use names::Names;
 
 /// A parsed script.
@@ -46,6 +57,7 @@ pub struct Script {
     statements: Vec<Statement>,
     names: Names,
     quoted: Vec<(String, Range<usize>)>,
+    pipelines: Option<Range<usize>>,
 }
 
 /// One step of a script.
@@ -54,6 +66,10 @@ enum Command {
     /// The statement of this index.
     Sql(usize),
     Set(meta::Set),
+    Flow(flow::Flow),
+    Sleep(sleep::Sleep),
+    /// A pipeline's command, from its backslash on.
+    Pipeline(flow::PipelineEdge, Range<usize>),
 }
 
 /// A mistake in a script, or something this language does not have.
@@ -82,8 +98,14 @@ impl Script {
     pub fn parse(text: &str) -> Result<Script, Vec<ScriptError>> {
         let mut scanner = lex::Scanner::new(text);
         let mut errors = Vec::new();
-        let mut script =
-            Script { commands: Vec::new(), statements: Vec::new(), names: Names::new(), quoted: Vec::new() };
+        let mut follower = flow::Follower::new();
+        let mut script = Script {
+            commands: Vec::new(),
+            statements: Vec::new(),
+            names: Names::new(),
+            quoted: Vec::new(),
+            pipelines: None,
+        };
         loop {
             let (sql, stop) = scanner.statement(&mut errors);
             if !sql.text.is_empty() {
@@ -100,18 +122,23 @@ impl Script {
             match stop {
                 lex::Stop::Semicolon => {}
                 lex::Stop::Backslash(start) => {
-                    let (set, end) = meta::parse(text, start, &mut script.names, &mut errors);
-                    script.commands.extend(set.map(Command::Set));
+                    let (meta, end) = meta::parse(text, start, &mut script.names, &mut errors);
+                    if let Some((meta, range)) = meta
+                        && let Err(error) = script.add(meta, range, &mut follower)
+                    {
+                        errors.push(error);
+                    }
                     scanner.at = end;
                 }
                 lex::Stop::End => break,
             }
         }
+        follower.finish(&mut errors);
         if script.commands.is_empty() && errors.is_empty() {
             errors.push(ScriptError {
                 range: 0..text.len(),
                 message: "empty command list: the script has no statement".to_owned(),
-                help: Some("a script is SQL with `\\set` lines between".to_owned()),
+                help: Some("a script is SQL with lines of pgbench's commands between".to_owned()),
             });
         }
         if errors.is_empty() {
@@ -120,6 +147,81 @@ impl Script {
             errors.sort_by_key(|error| error.range.start);
             Err(errors)
         }
+    }
+
+    /// Adds a command at the end.
+    fn add(&mut self, meta: Meta, range: Range<usize>, follower: &mut Follower) -> Result<(), ScriptError> {
+        let index = self.commands.len();
+        // The targets are set when the `\endif` comes.
+        let branch = |condition: Option<Expr>, range: &Range<usize>| Branch {
+            condition: condition.unwrap_or(Expr::Constant(Value::Null)),
+            otherwise: index,
+            end: index,
+            range: range.clone(),
+        };
+        let command = match meta {
+            Meta::Set(set) => Command::Set(set),
+            Meta::Sleep(sleep) => Command::Sleep(sleep),
+            Meta::If(condition) => {
+                follower.begin(index, range.clone());
+                Command::Flow(Flow::If(branch(condition, &range)))
+            }
+            Meta::Elif(condition) => {
+                follower.alternative(index, false, range.clone())?;
+                Command::Flow(Flow::Elif(branch(condition, &range)))
+            }
+            Meta::Else => {
+                follower.alternative(index, true, range)?;
+                Command::Flow(Flow::Else(index))
+            }
+            Meta::Endif => {
+                let (branches, otherwise) = follower.end(range)?;
+                let alternatives = branches.iter().skip(1).copied().chain([otherwise.unwrap_or(index)]);
+                for (&at, alternative) in branches.iter().zip(alternatives) {
+                    if let Some(Command::Flow(Flow::If(branch) | Flow::Elif(branch))) = self.commands.get_mut(at) {
+                        (branch.otherwise, branch.end) = (alternative, index);
+                    }
+                }
+                if let Some(at) = otherwise {
+                    self.commands[at] = Command::Flow(Flow::Else(index));
+                }
+                Command::Flow(Flow::Endif)
+            }
+            Meta::Pipeline(edge) => {
+                follower.pipeline(edge, range.clone())?;
+                if edge == PipelineEdge::Start {
+                    self.pipelines.get_or_insert_with(|| range.clone());
+                }
+                Command::Pipeline(edge, range)
+            }
+            Meta::Capture(capture) => return self.capture(capture, range, follower),
+        };
+        self.commands.push(command);
+        Ok(())
+    }
+
+    /// Gives the statement before it its `\gset` or `\aset`, which is no command of its own.
+    fn capture(&mut self, capture: Capture, range: Range<usize>, follower: &Follower) -> Result<(), ScriptError> {
+        let told = |message: String, help: &str| ScriptError { range, message, help: Some(help.to_owned()) };
+        let command = capture.results.command();
+        let Some(statement) = (match self.commands.last() {
+            Some(Command::Sql(index)) => self.statements.get_mut(*index).filter(|known| known.capture.is_none()),
+            _ => None,
+        }) else {
+            return Err(told(
+                format!("{command} must follow an SQL command"),
+                "it stands at the end of a statement, in place of its semicolon",
+            ));
+        };
+        if follower.in_pipeline() {
+            return Err(told(
+                format!("{command} is not allowed in pipeline mode"),
+                "put the statement before `\\startpipeline` or behind `\\endpipeline`",
+            ));
+        }
+        self.names.captured(&capture.prefix);
+        statement.capture = Some(capture);
+        Ok(())
     }
 
     /// The SQL statements in the order of the text. A script of `\set` lines alone has none.
@@ -138,6 +240,16 @@ impl Script {
     /// variables of its own, or runs several scripts in one client, leaves out those names.
     pub fn undefined(&self) -> &[(String, Range<usize>)] {
         &self.names.undefined
+    }
+
+    /// Whether a `\set` of this script gives the variable a value, or a `\gset` or `\aset` may.
+    pub fn may_define(&self, name: &str) -> bool {
+        self.names.may_be_defined(name)
+    }
+
+    /// The first `\startpipeline`, if there is one: such a script cannot run in the simple protocol.
+    pub fn pipelines(&self) -> Option<Range<usize>> {
+        self.pipelines.clone()
     }
 
     /// Uses of variables within quotes or comments, with their ranges. The simple protocol
@@ -161,7 +273,7 @@ mod tests {
 
     #[test]
     fn all_mistakes_are_told_in_the_order_of_the_text() {
-        let text = "\\set 1a 2\n\\sett b 3\nSELECT 1 \\gset\n\\set c randon(1, 2) + abs()\n\\shell ls\nSELECT 'x";
+        let text = "\\set 1a 2\n\\sett b 3\n\\gset\n\\set c randon(1, 2) + abs()\n\\shell ls\nSELECT 'x";
         let told = told(text);
         let of = |part: &str| {
             let start = text.find(part).unwrap_or_default();
@@ -170,7 +282,7 @@ mod tests {
         let expected = [
             (of("1a"), "invalid variable name: \"1a\""),
             (of("\\sett"), "invalid command `\\sett`"),
-            (of("\\gset"), "`\\gset` comes with the rest of pgbench's language"),
+            (of("\\gset"), "\\gset must follow an SQL command"),
             (of("randon"), "unexpected function name `randon`"),
             (of("abs"), "unexpected number of arguments (abs)"),
             (of("\\shell"), "`\\shell` runs host commands and is refused"),

@@ -291,14 +291,17 @@ fn referring<'a>(sources: &'a SourceMap, laid: &'a [overlay::Laid<'_>], raws: &[
             windows.insert(window);
         }
     }
+    let script_names = || {
+        raws.iter().flat_map(|raw| raw.workloads.iter()).flat_map(|(name, load)| load.value.script_names(&name.value))
+    };
     refer::Referring {
         sources,
         scenarios: laid.iter().map(|scenario| scenario.name.as_str()).collect(),
         last_windows: windows.difference(&not_last).cloned().collect(),
         windows,
         nodes: raws.iter().flat_map(|raw| raw.nodes.keys().map(|name| name.value.clone())).collect(),
-        scripts: raws.iter().flat_map(|raw| raw.workloads.keys().map(|name| name.value.clone())).collect(),
+        scripts: script_names().flatten().collect(),
         subscriptions: raws.iter().flat_map(|raw| raw.subscriptions.keys().map(|name| name.value.clone())).collect(),
-        scripts_known: raws.iter().all(|raw| raw.workloads.values().all(|load| load.value.scripts.is_none())),
+        scripts_known: script_names().all(|name| name.is_some()),
     }
 }

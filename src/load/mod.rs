@@ -25,3 +25,5 @@ pub use running::{Finished, OpenConnections, Ready, Running, connect};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_language;

@@ -1,4 +1,4 @@
-//! What a statement's `\\gset` or `\\aset` wants of its reply: for each result the columns' names and the last row.
+//! What a statement's `\gset` or `\aset` wants of its reply: for each result the columns' names and the last row.
 //!
 //! It keeps bytes in room that is used again; which of them become variables is the script's rule.
 

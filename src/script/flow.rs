@@ -93,13 +93,7 @@ impl Follower {
 
     /// An `\if` that will be the command `index`.
     pub(super) fn begin(&mut self, index: usize, range: Range<usize>) {
-        self.open.push(Open {
-            range,
-            branches: vec![index],
-            otherwise: None,
-            before: self.pipeline,
-            after: None,
-        });
+        self.open.push(Open { range, branches: vec![index], otherwise: None, before: self.pipeline, after: None });
     }
 
     /// An `\elif` or (`last`) an `\else` that will be the command `index`.

@@ -149,12 +149,7 @@ fn set(
     expression.map(|expression| Set { variable: slot, expression, range: start..trimmed })
 }
 
-fn capture(
-    script: &str,
-    results: Captured,
-    words: &[Range<usize>],
-    errors: &mut Vec<ScriptError>,
-) -> Option<Meta> {
+fn capture(script: &str, results: Captured, words: &[Range<usize>], errors: &mut Vec<ScriptError>) -> Option<Meta> {
     if let Some(more) = words.get(1) {
         errors.push(ScriptError {
             range: more.clone(),

@@ -9,6 +9,7 @@
 mod arithmetic;
 mod body;
 mod capture;
+mod commands;
 mod eval;
 mod expr;
 mod fault;
@@ -45,9 +46,6 @@ pub use statement::{MAX_PARAMETERS, Statement, TransactionEdge};
 pub use text::PlainDouble;
 pub use value::Value;
 
-use expr::Expr;
-use flow::{Branch, Flow, Follower, PipelineEdge};
-use meta::Meta;
 use names::Names;
 
 /// A parsed script.
@@ -149,81 +147,6 @@ impl Script {
         }
     }
 
-    /// Adds a command at the end.
-    fn add(&mut self, meta: Meta, range: Range<usize>, follower: &mut Follower) -> Result<(), ScriptError> {
-        let index = self.commands.len();
-        // The targets are set when the `\endif` comes.
-        let branch = |condition: Option<Expr>, range: &Range<usize>| Branch {
-            condition: condition.unwrap_or(Expr::Constant(Value::Null)),
-            otherwise: index,
-            end: index,
-            range: range.clone(),
-        };
-        let command = match meta {
-            Meta::Set(set) => Command::Set(set),
-            Meta::Sleep(sleep) => Command::Sleep(sleep),
-            Meta::If(condition) => {
-                follower.begin(index, range.clone());
-                Command::Flow(Flow::If(branch(condition, &range)))
-            }
-            Meta::Elif(condition) => {
-                follower.alternative(index, false, range.clone())?;
-                Command::Flow(Flow::Elif(branch(condition, &range)))
-            }
-            Meta::Else => {
-                follower.alternative(index, true, range)?;
-                Command::Flow(Flow::Else(index))
-            }
-            Meta::Endif => {
-                let (branches, otherwise) = follower.end(range)?;
-                let alternatives = branches.iter().skip(1).copied().chain([otherwise.unwrap_or(index)]);
-                for (&at, alternative) in branches.iter().zip(alternatives) {
-                    if let Some(Command::Flow(Flow::If(branch) | Flow::Elif(branch))) = self.commands.get_mut(at) {
-                        (branch.otherwise, branch.end) = (alternative, index);
-                    }
-                }
-                if let Some(at) = otherwise {
-                    self.commands[at] = Command::Flow(Flow::Else(index));
-                }
-                Command::Flow(Flow::Endif)
-            }
-            Meta::Pipeline(edge) => {
-                follower.pipeline(edge, range.clone())?;
-                if edge == PipelineEdge::Start {
-                    self.pipelines.get_or_insert_with(|| range.clone());
-                }
-                Command::Pipeline(edge, range)
-            }
-            Meta::Capture(capture) => return self.capture(capture, range, follower),
-        };
-        self.commands.push(command);
-        Ok(())
-    }
-
-    /// Gives the statement before it its `\gset` or `\aset`, which is no command of its own.
-    fn capture(&mut self, capture: Capture, range: Range<usize>, follower: &Follower) -> Result<(), ScriptError> {
-        let told = |message: String, help: &str| ScriptError { range, message, help: Some(help.to_owned()) };
-        let command = capture.results.command();
-        let Some(statement) = (match self.commands.last() {
-            Some(Command::Sql(index)) => self.statements.get_mut(*index).filter(|known| known.capture.is_none()),
-            _ => None,
-        }) else {
-            return Err(told(
-                format!("{command} must follow an SQL command"),
-                "it stands at the end of a statement, in place of its semicolon",
-            ));
-        };
-        if follower.in_pipeline() {
-            return Err(told(
-                format!("{command} is not allowed in pipeline mode"),
-                "put the statement before `\\startpipeline` or behind `\\endpipeline`",
-            ));
-        }
-        self.names.captured(&capture.prefix);
-        statement.capture = Some(capture);
-        Ok(())
-    }
-
     /// The SQL statements in the order of the text. A script of `\set` lines alone has none.
     pub fn statements(&self) -> &[Statement] {
         &self.statements
@@ -261,7 +184,10 @@ impl Script {
 }
 
 #[cfg(test)]
-mod tests {
+mod tests;
+
+#[cfg(test)]
+mod parsing {
     use super::*;
 
     fn told(text: &str) -> Vec<(Range<usize>, String)> {

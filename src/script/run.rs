@@ -255,9 +255,7 @@ impl Run {
         let Some(capture) = &statement.capture else {
             return Ok(());
         };
-        let failed = |run: &Run, fault| {
-            run.failed(capture.results.command().to_owned(), &statement.range, fault)
-        };
+        let failed = |run: &Run, fault| run.failed(capture.results.command().to_owned(), &statement.range, fault);
         if !capture.takes(result).map_err(|fault| failed(self, fault))? {
             return Ok(());
         }

@@ -42,7 +42,8 @@ mod tests {
             body.push(0);
             body.extend_from_slice(&[7; 18]);
         }
-        let names = |body| column_names(body).map(|name| String::from_utf8_lossy(name).into_owned()).collect::<Vec<_>>();
+        let names =
+            |body| column_names(body).map(|name| String::from_utf8_lossy(name).into_owned()).collect::<Vec<_>>();
         assert_eq!(names(&body), ["a", "?column?"]);
         assert_eq!(names(&body[..body.len() - 1]), ["a"]);
         assert_eq!(names(&[]), Vec::<String>::new());

@@ -180,8 +180,7 @@ fn scripts(
     }
     let place = |field: &Field<Text>| field.as_ref().map(|at| at.span);
     let list = raw.scripts.as_ref();
-    let keys =
-        [("script", place(&raw.script)), ("file", place(&raw.file)), ("scripts", list.map(|list| list.span))];
+    let keys = [("script", place(&raw.script)), ("file", place(&raw.file)), ("scripts", list.map(|list| list.span))];
     if !scope.exactly_one(owner, at, &keys) {
         return None;
     }
@@ -302,4 +301,74 @@ fn check(scripts: Vec<ScriptText>, protocol: Protocol, scope: &mut Scope<'_, '_>
         }
     }
     good.then_some(scripts)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::spec::{Options, Read, read};
+    use crate::text::source::SourceMap;
+
+    /// A spec of one workload, whose keys are `keys`.
+    fn told(keys: &str) -> (Vec<String>, Vec<(String, u32)>) {
+        let text = format!(
+            "title = \"t\"\n[nodes.a]\n[[phases]]\nname = \"load\"\nrun = [\"w\"]\n\
+             [workloads.w]\nnode = \"a\"\ntransactions = 1\n{keys}"
+        );
+        let mut sources = SourceMap::default();
+        sources.add("s.toml", text);
+        sources.add("read.pgbench", "SELECT :x;\n");
+        let Read::Done(spec, issues) = read(Path::new("s.toml"), &sources, Options { quick: false }) else {
+            panic!("all texts are there");
+        };
+        let workloads = spec.cells.iter().flat_map(|cell| cell.scenario.workloads.values());
+        let scripts = workloads.flat_map(|load| &load.scripts);
+        (
+            issues.as_slice().iter().map(|issue| issue.message.clone()).collect(),
+            scripts.map(|script| (script.name.clone(), script.weight)).collect(),
+        )
+    }
+
+    #[test]
+    fn several_scripts_have_names_and_weights() {
+        let (issues, scripts) = told(
+            "protocol = \"extended\"\nscripts = [{ name = \"read\", weight = 80, file = \"read.pgbench\" }, \
+             { name = \"write\", script = '''\\set x 1\nUPDATE t;''' }]",
+        );
+        assert_eq!(issues, [""; 0]);
+        assert_eq!(scripts, [("read".to_owned(), 80), ("write".to_owned(), 1)]);
+        assert_eq!(told("script = 'SELECT 1'").1, [("w".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn mistakes_of_scripts_are_told() {
+        for (keys, expected) in [
+            ("scripts = []", "workload `w` has an empty list of scripts"),
+            (
+                "script = 'A'\nscripts = [{ name = \"r\", script = 'A' }]",
+                "workload `w` has both `script` and `scripts`",
+            ),
+            (
+                "scripts = [{ name = \"r\", script = 'A' }, { name = \"r\", script = 'B' }]",
+                "workload `w` has two scripts named `r`",
+            ),
+            ("scripts = [{ script = 'A' }]", "a script of workload `w` has no `name`"),
+            ("scripts = [{ name = \"R\", script = 'A' }]", "`R` is no name for a script"),
+            ("scripts = [{ name = \"r\" }]", "a script of workload `w` has none of `script`, `file`"),
+            ("scripts = [{ name = \"r\", builtin = \"select-only\" }]", "`builtin` comes with pgbench as an engine"),
+            ("scripts = [{ name = \"r\", file = \"read.pgbench\" }]", "the variable `:x` has no value here"),
+            ("script = '\\startpipeline'", "end of script reached with pipeline open"),
+            (
+                "protocol = \"simple\"\nscript = '''\\startpipeline\nA;\n\\endpipeline'''",
+                "the simple protocol has no pipelines",
+            ),
+            ("protocol = \"extended\"\nscript = '''\\set x 1\nA ':x';'''", "`:x` stands in quotes"),
+            ("script = '\\shell ls'", "`\\shell` runs host commands and is refused"),
+        ] {
+            let (issues, scripts) = told(keys);
+            assert!(issues.len() == 1 && issues[0].starts_with(expected), "{keys}: {issues:?}");
+            assert_eq!(scripts, [], "{keys}");
+        }
+    }
 }

@@ -8,6 +8,9 @@ use crate::exit;
 use crate::plan::{self, display, shell};
 
 pub(super) fn plan(arguments: &PlanArgs) -> Result<u8, Refused> {
+    if arguments.format == PlanFormat::Sh && arguments.spec.specs.len() > 1 {
+        return Err(Refused::Call("a shell script does one spec; write the specs one by one".to_owned()));
+    }
     for path in &arguments.spec.specs {
         let Loaded { sources, spec, mut issues } = texts::load(path, &arguments.spec)?;
         let questions = plan::questions(&spec, &sources);
@@ -16,7 +19,12 @@ pub(super) fn plan(arguments: &PlanArgs) -> Result<u8, Refused> {
         Loaded::refuse(issues, &sources)?;
         out(&match arguments.format {
             PlanFormat::Text => display::text(&plan, &spec, &sources, &facts.left_out),
-            PlanFormat::Sh => shell::script(&plan, &spec),
+            PlanFormat::Sh => {
+                let cache = machine::cache()?;
+                let found = runtime()?.block_on(machine::search(&arguments.spec.pg_bin, Vec::new(), &cache))?;
+                let clients = found.clients().map(|installation| installation.bin.as_path());
+                shell::script(&plan, &spec, clients)
+            }
         })?;
     }
     Ok(exit::WELL)

@@ -143,14 +143,19 @@ fn choices(spec: &Spec, sources: &SourceMap, plan: &Plan) -> IndexMap<String, Pl
     fn origin<T>(chosen: &Chosen<T>, sources: &SourceMap) -> String {
         chosen.at.map_or_else(|| "the runner's default".to_owned(), |span| sources.locate(span))
     }
-    let mut out = IndexMap::new();
-    let mut put = |key: String, value: String, origin: String| {
-        out.insert(key, PlannedSetting { value, origin });
+    let mut out: IndexMap<String, PlannedSetting> = IndexMap::new();
+    let mut varying: Vec<String> = Vec::new();
+    let mut put = |key: String, value: String, origin: String| match out.get(&key) {
+        Some(before) if before.value != value => varying.push(key),
+        Some(_) => {}
+        None => {
+            out.insert(key, PlannedSetting { value, origin });
+        }
     };
     put("run.rounds".to_owned(), spec.run.rounds.value.to_string(), origin(&spec.run.rounds, sources));
     put("run.order".to_owned(), spec.run.order.value.as_str().to_owned(), origin(&spec.run.order, sources));
     put("run.checkpoint".to_owned(), spec.run.checkpoint.value.to_string(), origin(&spec.run.checkpoint, sources));
-    if let Some(cell) = plan.cells.first() {
+    for cell in &plan.cells {
         let scenario = &cell.scenario;
         let transport = if scenario.transport.value == Transport::Tcp { "tcp" } else { "unix" };
         put("postgres.transport".to_owned(), transport.to_owned(), origin(&scenario.transport, sources));
@@ -178,5 +183,7 @@ fn choices(spec: &Spec, sources: &SourceMap, plan: &Plan) -> IndexMap<String, Pl
             put(format!("nodes.{name}.checksums"), checksums, at);
         }
     }
+    // What is not the same in all scenarios stands in the table of differences.
+    out.retain(|key, _| !varying.contains(key));
     out
 }

@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<u8, Refused> {
 
 async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
     let loaded = texts::load(path, &arguments.spec)?;
-    let stop = stop::watch_signals().map_err(|error| Refused::Failed(format!("watch for signals: {error}")))?;
+    let stop = stop::watch_signals(die).map_err(|error| Refused::Failed(format!("watch for signals: {error}")))?;
     let run_as =
         user::choose(user::effective_uid(), arguments.run_as.as_deref(), std::env::var("SUDO_USER").ok().as_deref())
             .await
@@ -89,7 +89,7 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
 
     let done = perform(&plan, &spec, &installations, &mut lab, &store, arguments.keep, &stop).await;
     let closed = if arguments.keep && done.is_ok() && !*stop.borrow() {
-        keep(&mut lab).await
+        keep(&mut lab, &arguments.spec.pg_bin).await
     } else {
         lab.close().await.map_err(|error| error.to_string())
     };
@@ -135,11 +135,18 @@ async fn perform(
     .map_err(|error| Refused::Failed(format!("store a run: {error}")))
 }
 
-/// Leaves the nodes of the last run running and says how to reach them.
-async fn keep(lab: &mut Lab) -> Result<(), String> {
+/// Leaves the nodes of the last run running and says how to reach them. A server's own installation may have no psql.
+async fn keep(lab: &mut Lab, pg_bin: &[PathBuf]) -> Result<(), String> {
     let nodes = lab.keep().await.map_err(|error| error.to_string())?;
+    let found = match machine::cache() {
+        Ok(cache) => machine::search(pg_bin, Vec::new(), &cache).await.ok(),
+        Err(_) => None,
+    };
+    let elsewhere = found.as_ref().and_then(|found| found.tool("psql"));
     for node in &nodes {
-        say(&format!("kept {}: {}\n", node.name, node.psql_command(&node.installation.program("psql"))));
+        let own = Some(&node.installation).filter(|installation| installation.tools.contains("psql"));
+        let psql = own.or(elsewhere).map_or_else(|| PathBuf::from("psql"), |installation| installation.program("psql"));
+        say(&format!("kept {}: {}\n", node.name, node.psql_command(&psql)));
     }
     say("`runner clean` removes them\n");
     Ok(())
@@ -149,4 +156,10 @@ async fn keep(lab: &mut Lab) -> Result<(), String> {
 fn guard_command() -> Result<Vec<OsString>, Refused> {
     let exe = std::env::current_exe().map_err(|error| Refused::Failed(format!("find this program: {error}")))?;
     Ok(vec![exe.into_os_string(), "__guard".into()])
+}
+
+/// What a second interrupt does.
+#[expect(clippy::exit, reason = "a second interrupt must not wait for anything")]
+fn die() {
+    std::process::exit(exit::INTERRUPTED.into());
 }

@@ -5,9 +5,9 @@ use tokio::sync::watch;
 
 /// A flag that becomes true with the first SIGINT, SIGTERM or SIGHUP. Must be called within a runtime.
 ///
-/// A second signal ends the process at once: servers get their parent-death signal, and the guard removes what is
-/// left.
-pub fn watch_signals() -> std::io::Result<watch::Receiver<bool>> {
+/// A second one calls `second`, which ends the process at once: servers get their parent-death signal, and the guard
+/// removes what is left.
+pub fn watch_signals(second: impl Fn() + Send + 'static) -> std::io::Result<watch::Receiver<bool>> {
     let (sender, receiver) = watch::channel(false);
     let mut signals: Vec<Signal> = Vec::new();
     for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
@@ -27,15 +27,10 @@ pub fn watch_signals() -> std::io::Result<watch::Receiver<bool>> {
             .await;
             seen += 1;
             if seen > 1 {
-                die();
+                second();
             }
             sender.send_replace(true);
         }
     });
     Ok(receiver)
-}
-
-#[expect(clippy::exit, reason = "a second interrupt must not wait for anything")]
-fn die() {
-    std::process::exit(crate::exit::INTERRUPTED.into());
 }

@@ -230,6 +230,13 @@ impl Found {
         let having = self.installations.iter().filter(|i| i.tools.contains(name));
         having.max_by_key(|i| (i.version.major, i.version.minor))
     }
+
+    /// The newest installation that has both psql and pgbench.
+    pub fn clients(&self) -> Option<&Installation> {
+        let having =
+            self.installations.iter().filter(|i| ["psql", "pgbench"].iter().all(|tool| i.tools.contains(*tool)));
+        having.max_by_key(|i| (i.version.major, i.version.minor))
+    }
 }
 
 /// Looks at one folder: its programs, its version, its tools.

@@ -76,6 +76,7 @@ impl Lab {
             make_folder(bulk, passage)?;
         }
         make_folder(&self.nodes_folder, passage)?;
+        spread_subfolders(&self.nodes_folder);
         let sockets = self.home.join("sockets");
         make_folder(&sockets, 0o700)?;
         self.give(&sockets)
@@ -207,6 +208,22 @@ impl Drop for Lab {
             let _ = sweep::remove_folders(&self.home, self.stamp.bulk.as_deref());
         }
     }
+}
+
+/// Has ext4 put each new folder in `path` into a block group of its own choice, by the folder's name, as for home folders.
+///
+/// Else all data directories go where `path` is, and each new file there is slow: for minutes ext4 passes over the
+/// inodes of files that were just deleted, and a turn deletes two thousand. Measured: 0.77 s a copy after many turns,
+/// 0.09 s with this and a new name each time. Other file systems know no such flag and have no such trouble.
+fn spread_subfolders(path: &Path) {
+    #[cfg(target_os = "linux")]
+    if let Ok(folder) = fs::File::open(path)
+        && let Ok(flags) = rustix::fs::ioctl_getflags(&folder)
+    {
+        let _ = rustix::fs::ioctl_setflags(&folder, flags | rustix::fs::IFlags::TOPDIR);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = path;
 }
 
 /// Makes a folder that must not exist yet, with exactly this mode whatever the umask.

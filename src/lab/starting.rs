@@ -1,7 +1,7 @@
 //! How a lab starts its nodes: fresh from a template, or again on their data.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -13,7 +13,7 @@ use super::opening::Lab;
 use super::request::{LabError, NodeRequest, folder_error};
 use super::stamp::{ProcessId, StampedServer};
 use super::user::check_reach;
-use super::{password, shared_memory, sockets, template};
+use super::{password, random_name, shared_memory, sockets, template};
 
 /// How often a start is tried again because its TCP port was taken meanwhile.
 const PORT_TRIES: usize = 5;
@@ -44,12 +44,17 @@ impl Lab {
             run_as.as_ref(),
         )
         .await?;
-        let data = self.nodes_folder.join(&request.name);
         self.forget(&request.name);
-        if data.exists() {
-            fs::remove_dir_all(&data).map_err(|e| folder_error(&data, e))?;
-        }
+        self.remove_data(&request.name)?;
+        let data = self.nodes_folder.join(format!("{}-{}", request.name, random_name()));
         template::copy(&template, &data, run_as.as_ref()).await?;
+        // A fresh node of this name has a log of its own, not that of the one before.
+        match fs::remove_file(self.log_of(&request.name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(folder_error(&self.log_of(&request.name), error));
+            }
+            _ => {}
+        }
         let started = self.start_in(&request, &data, &template).await;
         if started.is_err() {
             self.forget(&request.name);
@@ -61,7 +66,7 @@ impl Lab {
 
     async fn start_in(&mut self, request: &NodeRequest, data: &Path, template: &Path) -> Result<RunningNode, LabError> {
         let socket_dir = self.home.join("sockets");
-        let log = self.home.join("logs").join(format!("{}.log", request.name));
+        let log = self.log_of(&request.name);
         let password = match request.transport {
             Transport::Unix => None,
             Transport::Tcp => Some(password::random_password().map_err(LabError::Random)?),
@@ -168,6 +173,24 @@ impl Lab {
         self.nodes.retain(|n| n.name != node.name);
         self.nodes.push(again.clone());
         Ok(again)
+    }
+
+    fn log_of(&self, name: &str) -> PathBuf {
+        self.home.join("logs").join(format!("{name}.log"))
+    }
+
+    /// Removes the data directory of the node that had this name before.
+    fn remove_data(&self, name: &str) -> Result<(), LabError> {
+        let at_folder = |e| folder_error(&self.nodes_folder, e);
+        for entry in fs::read_dir(&self.nodes_folder).map_err(at_folder)? {
+            let entry = entry.map_err(at_folder)?;
+            // A node's name holds no hyphen.
+            if entry.file_name().to_str().and_then(|file| file.split_once('-')).is_some_and(|(of, _)| of == name) {
+                let data = entry.path();
+                fs::remove_dir_all(&data).map_err(|e| folder_error(&data, e))?;
+            }
+        }
+        Ok(())
     }
 
     fn forget(&mut self, name: &str) {

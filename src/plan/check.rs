@@ -1,22 +1,19 @@
 //! What is refused when planning: a setting or option that a node's version lacks or refuses, a topology that
 //! would go round in circles, a table that could not be updated.
 
-use super::facts::{Facts, Refusal, Wanted};
-use super::options;
+use super::facts::Refusal;
+use super::{Servers, options, since};
 use crate::spec::Scenario;
 use crate::text::{Code, Issue};
 
-/// Every mistake of a scenario that depends on versions or servers.
-pub(super) fn check(
-    scenario: &Scenario,
-    wanted: &dyn Fn(&str) -> Wanted,
-    major: &dyn Fn(&str) -> Option<u32>,
-    facts: &Facts,
-    tell: &mut dyn FnMut(Issue),
-) {
-    options::check(scenario, major, tell);
+/// Every mistake of a scenario that depends on versions or servers. Of one that is unfit to run, what could not be
+/// read is not taken for absent.
+pub(super) fn check(servers: &Servers<'_>, tell: &mut dyn FnMut(Issue)) {
+    let Servers { scenario, facts, .. } = servers;
+    let major = |name: &str| servers.major(name);
+    options::check(scenario, &major, tell);
     for (name, node) in &scenario.nodes {
-        let wanted = wanted(name);
+        let Some(wanted) = servers.wanted(name) else { continue };
         for (setting, written) in &node.settings {
             let version = facts
                 .builds
@@ -31,7 +28,7 @@ pub(super) fn check(
                         written.key_span,
                         format!("node `{name}` runs {version}"),
                     )
-                    .help("leave it out, or choose another version for this node"),
+                    .help(since::way_out(setting)),
                 ),
                 Some(Refusal::Value(reason)) => tell(
                     Issue::new(
@@ -47,9 +44,7 @@ pub(super) fn check(
         // Dotted names are accepted by every server without a word.
         for (setting, written) in node.settings.iter().filter(|(setting, _)| setting.contains('.')) {
             let plain = setting.replace('.', "_");
-            if ["wal_level", "max_wal_size", "shared_buffers", "synchronous_commit", "full_page_writes"]
-                .contains(&plain.as_str())
-            {
+            if since::COMMON.contains(&plain.as_str()) {
                 tell(
                     Issue::new(
                         Code::SettingLacking,
@@ -63,7 +58,7 @@ pub(super) fn check(
         }
     }
     check_two_phase(scenario, tell);
-    check_circles(scenario, major, tell);
+    check_circles(scenario, &major, tell);
 }
 
 /// `two_phase` needs prepared transactions on the subscriber, or the apply worker fails for ever.
@@ -72,8 +67,12 @@ fn check_two_phase(scenario: &Scenario, tell: &mut dyn FnMut(Issue)) {
         let Some(option) = subscription.options.get("two_phase").filter(|written| is_on(&written.value)) else {
             continue;
         };
-        let node = &scenario.nodes[&subscription.node];
-        let enough = node.settings.get("max_prepared_transactions").is_some_and(|written| written.value.trim() != "0");
+        const SETTING: &str = "max_prepared_transactions";
+        let Some(node) = scenario.nodes.get(&subscription.node) else { continue };
+        let enough = node.settings.get(SETTING).map_or_else(
+            || scenario.setting_unread(&subscription.node, SETTING),
+            |written| written.value.trim() != "0",
+        );
         if !enough {
             tell(
                 Issue::new(
@@ -93,14 +92,19 @@ fn check_two_phase(scenario: &Scenario, tell: &mut dyn FnMut(Issue)) {
 
 /// Two nodes that subscribe to each other send rows round for ever unless `origin = none`.
 fn check_circles(scenario: &Scenario, major: &dyn Fn(&str) -> Option<u32>, tell: &mut dyn FnMut(Issue)) {
+    let known = |node: &str| scenario.nodes.contains_key(node);
     for (name, subscription) in &scenario.subscriptions {
+        if !known(&subscription.node) || !known(&subscription.publisher) {
+            continue;
+        }
         let back = scenario
             .downstream_of(&subscription.node)
             .iter()
             .any(|other| scenario.subscriptions[*other].node == subscription.publisher);
         let filtered =
             subscription.options.get("origin").is_some_and(|written| written.value.eq_ignore_ascii_case("none"));
-        if back && (!filtered || major(&subscription.node).is_some_and(|major| major < 16)) {
+        let unread = scenario.unread.covers(&["subscriptions", name, "options", "origin"]);
+        if back && !unread && (!filtered || major(&subscription.node).is_some_and(|major| major < 16)) {
             tell(
                 Issue::new(
                     Code::Impossible,

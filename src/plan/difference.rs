@@ -112,9 +112,8 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
         }
         out.insert(format!("phase `{}`", phase.name), parts.join("; "));
     }
-    if scenario.marker_commit.value == MarkerCommit::AsLoad {
-        out.insert("marker.commit".to_owned(), "as_load".to_owned());
-    }
+    let commit = if scenario.marker_commit.value == MarkerCommit::AsLoad { "as_load" } else { "flushed" };
+    out.insert("marker.commit".to_owned(), commit.to_owned());
     out
 }
 

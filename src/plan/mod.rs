@@ -13,9 +13,11 @@ mod options;
 pub mod order;
 mod phase;
 pub mod shell;
+mod since;
 pub mod sql;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
@@ -36,7 +38,7 @@ pub struct Cell {
     /// Name: the scenario's, with the point where there are axes.
     pub name: String,
     /// What the spec says.
-    pub scenario: Scenario,
+    pub scenario: Arc<Scenario>,
     /// Nodes as they will be started.
     pub nodes: IndexMap<String, NodePlan>,
     /// Instructions of one turn.
@@ -61,8 +63,9 @@ pub struct Plan {
 /// What must be found out before planning.
 pub fn questions(spec: &Spec, sources: &SourceMap) -> Questions {
     let mut questions = Questions::default();
-    for cell in &spec.cells {
-        for node in cell.scenario.nodes.values() {
+    for cell in spec.cells.iter().chain(&spec.unfit) {
+        let known = |name: &str| !cell.scenario.server_unread(name);
+        for (_, node) in cell.scenario.nodes.iter().filter(|(name, _)| known(name)) {
             let wanted = wanted(node, sources);
             for (name, written) in node.settings.iter().filter(|(name, _)| !name.contains('.')) {
                 questions.settings.insert((wanted.clone(), name.clone(), written.value.clone()));
@@ -85,8 +88,16 @@ fn wanted(node: &Node, sources: &SourceMap) -> Wanted {
     })
 }
 
-/// Plans a spec. Mistakes that depend on versions are added to `issues`; with any, the plan must not be run.
+/// Plans a spec. Mistakes that depend on versions are added to `issues`, those of unfit cells too; with any, the
+/// plan must not be run.
 pub fn plan(spec: &Spec, sources: &SourceMap, facts: &Facts, issues: &mut Issues) -> Plan {
+    for unfit in &spec.unfit {
+        let servers = Servers { scenario: &unfit.scenario, sources, facts };
+        check::check(&servers, &mut |issue| issues.push(issue));
+        for (name, node) in &unfit.scenario.nodes {
+            node::settings(name, node, &unfit.scenario, &mut |issue| issues.push(issue));
+        }
+    }
     let cells: Vec<Cell> = spec.cells.iter().map(|lowered| cell(lowered, spec, sources, facts, issues)).collect();
     let turns = order::turns(cells.len(), spec.run.rounds.value, spec.run.order.value, spec.run.seed.value);
     let differences = difference::between(&cells);
@@ -95,23 +106,40 @@ pub fn plan(spec: &Spec, sources: &SourceMap, facts: &Facts, issues: &mut Issues
     Plan { cells, turns, differences, by_version, digest }
 }
 
+/// The servers of a scenario, as far as they are known.
+struct Servers<'a> {
+    scenario: &'a Scenario,
+    sources: &'a SourceMap,
+    facts: &'a Facts,
+}
+
+impl Servers<'_> {
+    /// What a node asks for; `None` if that could not be read.
+    fn wanted(&self, name: &str) -> Option<Wanted> {
+        let node = self.scenario.nodes.get(name).filter(|_| !self.scenario.server_unread(name))?;
+        Some(wanted(node, self.sources))
+    }
+
+    /// Its major version, if that is known.
+    fn major(&self, name: &str) -> Option<u32> {
+        let wanted = self.wanted(name)?;
+        match self.facts.builds.get(&wanted) {
+            Some(build) => Some(build.release.major),
+            None => wanted.version?.split('.').next()?.parse().ok(),
+        }
+    }
+}
+
 fn cell(lowered: &LoweredCell, spec: &Spec, sources: &SourceMap, facts: &Facts, issues: &mut Issues) -> Cell {
     let scenario = &lowered.scenario;
-    let wanted_of = |name: &str| scenario.nodes.get(name).map(|node| wanted(node, sources)).unwrap_or_default();
-    let major = |name: &str| {
-        let wanted = wanted_of(name);
-        match facts.builds.get(&wanted) {
-            Some(build) => Some(build.release.major),
-            None => wanted.version.as_ref().and_then(|version| version.split('.').next()?.parse().ok()),
-        }
-    };
-    check::check(scenario, &wanted_of, &major, facts, &mut |issue| issues.push(issue));
+    let servers = Servers { scenario, sources, facts };
+    check::check(&servers, &mut |issue| issues.push(issue));
     let nodes = scenario
         .nodes
         .iter()
         .enumerate()
         .map(|(place, (name, node))| {
-            let wanted = wanted_of(name);
+            let wanted = wanted(node, sources);
             let plan = NodePlan {
                 place,
                 build: facts.builds.get(&wanted).cloned(),
@@ -125,5 +153,10 @@ fn cell(lowered: &LoweredCell, spec: &Spec, sources: &SourceMap, facts: &Facts, 
         .collect();
     let point: Vec<String> = lowered.point.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let name = if point.is_empty() { scenario.name.clone() } else { format!("{}[{}]", scenario.name, point.join(",")) };
-    Cell { name, scenario: scenario.clone(), nodes, turn: build::turn(scenario, spec.run.checkpoint.value, &major) }
+    Cell {
+        name,
+        scenario: lowered.scenario.clone(),
+        nodes,
+        turn: build::turn(scenario, spec.run.checkpoint.value, &|name| servers.major(name)),
+    }
 }

@@ -157,6 +157,9 @@ fn check_logical(name: &str, node: &Node, scenario: &Scenario, tell: &mut dyn Fn
         return;
     };
     let level = node.settings.get("wal_level");
+    if level.is_none() && scenario.setting_unread(name, "wal_level") {
+        return;
+    }
     if level.is_some_and(|level| level.value.eq_ignore_ascii_case("logical")) {
         return;
     }

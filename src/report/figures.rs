@@ -66,7 +66,7 @@ pub(super) struct Runs<'a> {
 impl<'a> Runs<'a> {
     /// The scenario of that name.
     pub(super) fn scenario(self, name: &str) -> Option<&'a Scenario> {
-        self.spec.cells.iter().map(|cell| &cell.scenario).find(|scenario| scenario.name == name)
+        self.spec.cells.iter().map(|cell| &*cell.scenario).find(|scenario| scenario.name == name)
     }
 
     /// The title of a scenario, its name if the spec no longer has it.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
+use super::unread::Unread;
 use crate::text::source::{normal, relative_to};
 use crate::text::{Code, Issue, Issues, SourceMap, Span};
 
@@ -18,6 +19,14 @@ type Entry<'s> = (Spanned<DeString<'s>>, Value<'s>);
 pub(super) enum Clash {
     OverlayWins,
     IsAnError,
+}
+
+/// How one table is laid over another.
+#[derive(Clone, Copy)]
+pub(super) struct Laying<'a> {
+    pub(super) clash: Clash,
+    /// What could not be read: it may be what an `after` names.
+    pub(super) unread: &'a Unread,
 }
 
 /// How two arrays under one path combine. Every other array is replaced, every table is merged.
@@ -58,7 +67,7 @@ pub(super) fn merge<'s>(
     base: Table<'s>,
     over: Table<'s>,
     path: &mut Vec<String>,
-    clash: Clash,
+    how: Laying<'_>,
     issues: &mut Issues,
 ) -> Table<'s> {
     let mut over: Vec<Option<Entry<'s>>> = over.into_iter().map(Some).collect();
@@ -72,7 +81,7 @@ pub(super) fn merge<'s>(
             None => (key, value),
             Some(twin) => {
                 path.push(key.get_ref().to_string());
-                let merged = merge_entry((key, value), twin, path, clash, issues);
+                let merged = merge_entry((key, value), twin, path, how, issues);
                 path.pop();
                 merged
             }
@@ -89,18 +98,18 @@ fn merge_entry<'s>(
     (key, value): Entry<'s>,
     (over_key, over_value): Entry<'s>,
     path: &mut Vec<String>,
-    clash: Clash,
+    how: Laying<'_>,
     issues: &mut Issues,
 ) -> Entry<'s> {
     let (span, over_span) = (value.span(), over_value.span());
     match (value.into_inner(), over_value.into_inner()) {
         (DeValue::Table(a), DeValue::Table(b)) => {
-            (key, Spanned::new(span, DeValue::Table(merge(a, b, path, clash, issues))))
+            (key, Spanned::new(span, DeValue::Table(merge(a, b, path, how, issues))))
         }
         (DeValue::Array(a), DeValue::Array(b)) => match merged_by(path) {
-            Some(by) => (key, Spanned::new(span, DeValue::Array(merge_named(a, b, by, path, clash, issues)))),
+            Some(by) => (key, Spanned::new(span, DeValue::Array(merge_named(a, b, by, path, how, issues)))),
             None => {
-                conflict(clash, path, &key, &over_key, issues);
+                conflict(how.clash, path, &key, &over_key, issues);
                 (over_key, Spanned::new(over_span, DeValue::Array(b)))
             }
         },
@@ -119,7 +128,7 @@ fn merge_entry<'s>(
             (key, Spanned::new(span, a))
         }
         (_, b) => {
-            conflict(clash, path, &key, &over_key, issues);
+            conflict(how.clash, path, &key, &over_key, issues);
             (over_key, Spanned::new(over_span, b))
         }
     }
@@ -152,7 +161,7 @@ fn merge_named<'s>(
     over: DeArray<'s>,
     by: &str,
     path: &mut Vec<String>,
-    clash: Clash,
+    how: Laying<'_>,
     issues: &mut Issues,
 ) -> DeArray<'s> {
     let mut out: Vec<Value<'s>> = base.into_iter().collect();
@@ -165,24 +174,32 @@ fn merge_named<'s>(
                 let (DeValue::Table(a), DeValue::Table(b)) = (held, value.into_inner()) else {
                     unreachable!("both have a name, so both are tables");
                 };
-                out[index] = Spanned::new(span, DeValue::Table(merge(a, b, path, clash, issues)));
+                out[index] = Spanned::new(span, DeValue::Table(merge(a, b, path, how, issues)));
             }
             None => {
                 let place = text_of(&value, "after")
                     .map(|after| (after.to_owned(), out.iter().position(|other| text_of(other, by) == Some(after))));
                 match place {
-                    Some((_, Some(index))) => out.insert(index + 1, value),
+                    Some((after, Some(index))) => {
+                        let place = behind(&out, index, after, by);
+                        out.insert(place, value);
+                    }
                     Some((after, None)) => {
                         let span = key_value_span(&value, "after").unwrap_or_else(|| value.span().into());
-                        issues.push(
-                            Issue::new(
-                                Code::BadName,
-                                format!("nothing here is named `{after}`"),
-                                span,
-                                "stands after nothing",
-                            )
-                            .suggest(&after, out.iter().filter_map(|other| text_of(other, by))),
-                        );
+                        // What is meant may be one without a name, which is told.
+                        let all_named = out.iter().all(|other| text_of(other, by).is_some());
+                        let table = path.last().map_or("", String::as_str);
+                        if all_named && !how.unread.covers(&[table, &after]) {
+                            let (code, what) = if table == "phases" {
+                                (Code::UnknownPhase, "phase")
+                            } else {
+                                (Code::UnknownSetup, "setup step")
+                            };
+                            issues.push(
+                                Issue::new(code, format!("there is no {what} `{after}`"), span, "to stand after")
+                                    .suggest(&after, out.iter().filter_map(|other| text_of(other, by))),
+                            );
+                        }
                         out.push(value);
                     }
                     None => out.push(value),
@@ -191,6 +208,20 @@ fn merge_named<'s>(
         }
     }
     out.into_iter().collect()
+}
+
+/// Where one that stands after `anchor`, which is at `index`, is put: behind those that stand after it already, and
+/// behind what stands after these, so that several are in the order of the text.
+fn behind(list: &[Value<'_>], index: usize, anchor: String, by: &str) -> usize {
+    let mut before = vec![anchor];
+    let mut place = index + 1;
+    while let Some(after) = list.get(place).and_then(|other| text_of(other, "after"))
+        && before.iter().any(|name| name == after)
+    {
+        before.extend(text_of(&list[place], by).map(str::to_owned));
+        place += 1;
+    }
+    place
 }
 
 pub(super) fn text_of<'a>(value: &'a Value<'_>, key: &str) -> Option<&'a str> {
@@ -207,12 +238,14 @@ pub(super) struct Loader<'s> {
     pub(super) sources: &'s SourceMap,
     pub(super) missing: Vec<PathBuf>,
     pub(super) issues: Issues,
+    /// Whether a part of the spec could not be had, so that what seems to be missing may be there.
+    pub(super) incomplete: bool,
     chain: Vec<(PathBuf, Option<Span>)>,
 }
 
 impl<'s> Loader<'s> {
     pub(super) fn new(sources: &'s SourceMap) -> Self {
-        Self { sources, missing: Vec::new(), issues: Issues::default(), chain: Vec::new() }
+        Self { sources, missing: Vec::new(), issues: Issues::default(), incomplete: false, chain: Vec::new() }
     }
 
     /// A file and all that it includes. Includes come first, in order; the including file wins.
@@ -230,52 +263,65 @@ impl<'s> Loader<'s> {
                     issue = issue.also(*span, "included from here");
                 }
             }
+            self.incomplete = true;
             self.issues.push(issue.help("move the shared part into a third file"));
             return Table::new();
         }
         let Some(file) = self.sources.by_path(&path) else {
             match (self.sources.absent(&path), included_at) {
-                (Some(why), Some(at)) => self.issues.push(
-                    Issue::new(
-                        Code::Unreadable,
-                        format!("cannot read `{}`: {why}", path.display()),
-                        at,
-                        "included here",
-                    )
-                    .help("write the path as seen from the file that includes it"),
-                ),
+                (Some(why), Some(at)) => {
+                    self.incomplete = true;
+                    self.issues.push(
+                        Issue::new(
+                            Code::Unreadable,
+                            format!("cannot read `{}`: {why}", path.display()),
+                            at,
+                            "included here",
+                        )
+                        .help("write the path as seen from the file that includes it"),
+                    );
+                }
                 _ => self.missing.push(path),
             }
             return Table::new();
         };
         let mut table = parse(&file.text, file.base, &mut self.issues);
         self.chain.push((path.clone(), included_at));
+        let unread = Unread::default();
+        let how = |clash| Laying { clash, unread: &unread };
         let mut merged = Table::new();
         if let Some(include) = table.remove("include") {
             match include.get_ref().as_array() {
                 Some(list) => {
                     for item in list {
                         let Some(written) = item.get_ref().as_str() else {
-                            self.issues.push(Issue::new(
-                                Code::WrongType,
-                                "an include is a path in quotes",
-                                item.span(),
-                                "not a string",
-                            ));
+                            self.incomplete = true;
+                            self.issues.push(
+                                Issue::new(
+                                    Code::WrongType,
+                                    "an include is a path in quotes",
+                                    item.span(),
+                                    "not a string",
+                                )
+                                .help("write include = [\"base.toml\"]"),
+                            );
                             continue;
                         };
                         let part = self.load(&relative_to(&path, written), Some(item.span().into()));
-                        merged = merge(merged, part, &mut Vec::new(), Clash::IsAnError, &mut self.issues);
+                        merged = merge(merged, part, &mut Vec::new(), how(Clash::IsAnError), &mut self.issues);
                     }
                 }
-                None => self.issues.push(
-                    Issue::new(Code::WrongType, "`include` is a list of files", include.span(), "not a list")
-                        .help("write include = [\"base.toml\"]"),
-                ),
+                None => {
+                    self.incomplete = true;
+                    self.issues.push(
+                        Issue::new(Code::WrongType, "`include` is a list of files", include.span(), "not a list")
+                            .help("write include = [\"base.toml\"]"),
+                    );
+                }
             }
         }
         self.chain.pop();
-        merge(merged, table, &mut Vec::new(), Clash::OverlayWins, &mut self.issues)
+        merge(merged, table, &mut Vec::new(), how(Clash::OverlayWins), &mut self.issues)
     }
 }
 
@@ -284,7 +330,17 @@ pub(super) fn parse<'s>(text: &'s str, base: usize, issues: &mut Issues) -> Tabl
     let (table, errors) = DeTable::parse_recoverable(text);
     if let Some(error) = errors.first() {
         let span = error.span().unwrap_or(0..0);
-        issues.push(Issue::new(Code::Syntax, error.message().to_owned(), span.start + base..span.end + base, "here"));
+        let (message, help) = match error.message() {
+            "duplicate key" => ("this key stands twice", Some("keep one of them")),
+            message if message.starts_with("string values must be quoted") => match text.get(span.clone()) {
+                Some("") | None => ("a value is missing", Some("write one after the `=`")),
+                Some(_) => ("a string stands in quotes", Some("put it in quotes")),
+            },
+            message => (message, None),
+        };
+        let mut issue = Issue::new(Code::Syntax, message, span.start + base..span.end + base, "not TOML");
+        issue.help = help.map(str::to_owned);
+        issues.push(issue);
     }
     rebase(table.into_inner(), base)
 }

@@ -87,6 +87,12 @@ pub(super) trait Scalar: Sized + Clone {
     fn schema() -> Schema;
 }
 
+/// What is expected, without the example that follows it.
+pub(super) fn without_example(expected: &str) -> &str {
+    let end = [", such as", " such as", ", or one template"].iter().filter_map(|mark| expected.find(mark)).min();
+    &expected[..end.unwrap_or(expected.len())]
+}
+
 /// A literal, or a template that gives one for each cell.
 #[derive(Clone, Debug)]
 pub(super) enum Templated<T> {
@@ -97,6 +103,10 @@ pub(super) enum Templated<T> {
 pub(super) fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%") || text.contains("{#")
 }
+
+/// The message for a number or boolean that a template would give only a part of.
+pub(super) const NOT_ONE_EXPRESSION: &str =
+    "a template here must be exactly one `{{ … }}`, since it gives a whole value";
 
 /// Whether a text is one `{{ … }}` and nothing else: the only template a number or boolean may be.
 fn is_one_expression(text: &str) -> bool {
@@ -123,9 +133,7 @@ impl<'de, T: Scalar> Deserialize<'de> for Templated<T> {
                     if T::TEXT || is_one_expression(text) {
                         return Ok(Templated::Template((*text).to_owned()));
                     }
-                    return Err(E::custom(
-                        "a template here must be exactly one `{{ … }}`, since it gives a whole value",
-                    ));
+                    return Err(E::custom(NOT_ONE_EXPRESSION));
                 }
                 T::literal(value).map(Templated::Literal).map_err(|unit_missing| {
                     if unit_missing {

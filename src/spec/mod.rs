@@ -7,6 +7,8 @@
 mod decode;
 mod document;
 mod field;
+mod flag;
+mod followers;
 mod overlay;
 mod refer;
 mod root;
@@ -16,11 +18,16 @@ mod schema;
 mod scope;
 mod tables;
 mod template;
+#[cfg(test)]
+mod tests;
+mod unread;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use field::At;
+pub use flag::{NotAFlag, flag};
 pub use scalar::VarValue;
 pub use scenario::Scenario;
 pub use schema::schema;
@@ -28,11 +35,12 @@ pub use scope::Chosen;
 pub use tables::expect::{Claim, Statistic};
 pub use tables::report::{As, ColumnSpec, Each, TableSpec};
 pub use tables::run::{Order, Run};
+pub use unread::Unread;
 
 use self::root::RawSpec;
 use self::scope::{Names, Scope, is_name, not_yet};
 use self::tables::{expect, nodes, phases, publications, report, run, setup, subscriptions, vars, workloads};
-use self::template::Engine;
+use self::template::{Engine, Variables};
 use crate::text::{Code, Issue, Issues, SourceMap, Span};
 
 /// How a spec is read.
@@ -48,7 +56,7 @@ pub struct LoweredCell {
     /// Variables that the point fixes.
     pub point: Vec<(String, VarValue)>,
     /// The scenario there.
-    pub scenario: Scenario,
+    pub scenario: Arc<Scenario>,
 }
 
 /// Everything a spec says, valid.
@@ -62,8 +70,11 @@ pub struct Spec {
     pub vars: Vec<(String, String, Span)>,
     /// How often and in which order.
     pub run: Run,
-    /// Scenarios at the points of the axes.
+    /// Scenarios at the points of the axes: those that can be run.
     pub cells: Vec<LoweredCell>,
+    /// Those that cannot be run, as far as they could be read. Only what asks for mistakes may look at them: what
+    /// depends on versions and servers is then told beside what made them unfit.
+    pub unfit: Vec<LoweredCell>,
     /// Claims.
     pub claims: Vec<Claim>,
     /// Tables of the report.
@@ -94,38 +105,57 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
     let mut issues = loader.issues;
     let mut missing = Vec::new();
     let mut engine = Engine::new(sources);
-    let (base, laid) = overlay::scenarios(doc, &mut issues);
-    let base: RawSpec = decode::decode(overlay::flags(base, options.quick, sources, &mut issues), sources, &mut issues);
-    tell_general(&base, root, sources, options, &mut issues);
+    let texts_good = issues.is_empty();
+    let (base, overlay::Scenarios { laid, all_named, unread: root_unread }) = overlay::scenarios(doc, &mut issues);
+    let mut of_flags = Issues::default();
+    let flags = overlay::Flags::read(options.quick, sources, &laid, &mut of_flags);
+    let base_table = flags.lay(base, &mut of_flags);
+    let common_good = texts_good && of_flags.is_empty();
+    issues.extend(of_flags);
+    let (base, mut base_unread): (RawSpec, _) = decode::decode(base_table, sources, &mut issues);
+    base_unread.extend(&root_unread);
+    tell_general(&base, &base_unread, sources, options, &mut issues);
 
-    let mut cells = Vec::new();
+    let (mut cells, mut unfit) = (Vec::new(), Vec::new());
     let mut raws = Vec::new();
     for scenario in &laid {
+        let mut own = Issues::default();
         if scenario.span != Span::default() && !is_name(&scenario.name) {
-            issues.push(
+            own.push(
                 Issue::new(Code::BadName, format!("`{}` is no name", scenario.name), scenario.span, "not a name")
                     .help("write a letter, then letters, digits and `_`, all in lower case; prose goes into `title`"),
             );
         }
-        let table = overlay::flags(scenario.table.clone(), options.quick, sources, &mut issues);
-        let raw: RawSpec = decode::decode(table, sources, &mut issues);
-        for point in points {
-            if let Some(lowered) = lower(&scenario.name, &raw, point, &mut engine, &mut issues, &mut missing) {
-                cells.push(LoweredCell { point: point.clone(), scenario: lowered });
+        let table = flags.lay(scenario.table.clone(), &mut own);
+        let (raw, mut unread): (RawSpec, _) = decode::decode(table, sources, &mut own);
+        unread.extend(&scenario.unread);
+        for (path, issue) in &scenario.not_there {
+            if !unread.covers(&path.split('.').collect::<Vec<_>>()) {
+                own.push(issue.clone());
             }
         }
-        raws.push(raw);
+        let good = common_good && scenario.good && own.is_empty();
+        issues.extend(own);
+        for point in points {
+            let surroundings = Surroundings { name: &scenario.name, raw: &raw, unread: &unread, point };
+            let (lowered, whole) = lower(&surroundings, &mut engine, &mut issues, &mut missing);
+            let cell = LoweredCell { point: point.clone(), scenario: Arc::new(lowered) };
+            if whole && good { cells.push(cell) } else { unfit.push(cell) }
+        }
+        raws.push((raw, unread));
     }
     if !missing.is_empty() {
         missing.sort();
         missing.dedup();
         return Read::Missing(missing);
     }
+    tell_no_phases(root, sources, &laid, &raws, &mut issues);
 
     let mut scope = bare_scope(&mut engine, &mut issues, &mut missing);
-    scope.vars = vars::context("", &base.vars, &[], scope.engine, |_| {});
+    scope.vars = vars::variables("", &base.vars, &[], scope.engine, &base_unread, |_| {});
+    scope.unread = base_unread.clone();
     let run = run::lower(base.run.as_ref(), &mut scope);
-    let known = referring(sources, &laid, &raws);
+    let known = referring(sources, &laid, &raws, all_named, &base_unread);
     let claims = expect::lower(&base.expect, &known, &mut issues);
     let tables = report::lower(base.report.as_ref(), &known, &mut issues);
     let name = root.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
@@ -135,25 +165,48 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
         vars: base.vars.iter().map(|(name, at)| (name.value.clone(), at.value.to_string(), at.span)).collect(),
         run,
         cells,
+        unfit,
         claims,
         tables,
     };
+    followers::leave_out(&mut issues, sources, loader.incomplete);
     Read::Done(Box::new(spec), issues)
 }
 
-/// Mistakes that do not belong to one scenario.
-fn tell_general(base: &RawSpec, root: &Path, sources: &SourceMap, options: Options, issues: &mut Issues) {
-    let whole =
-        sources.by_path(&crate::text::source::normal(root)).map(crate::text::source::File::span).unwrap_or_default();
-    let start = Span { start: whole.start, end: whole.start };
-    if base.phases.is_empty() && issues.is_empty() {
-        issues.push(
-            Issue::new(Code::MissingKey, "the spec has no phases", start, "nothing to measure")
-                .help("add [[phases]] with a name and `run = [\"workload\"]`"),
-        );
+/// Tells scenarios without a phase: all of them at the beginning of the spec, one of several at its name.
+fn tell_no_phases(
+    root: &Path,
+    sources: &SourceMap,
+    laid: &[overlay::Laid<'_>],
+    raws: &[(RawSpec, Unread)],
+    issues: &mut Issues,
+) {
+    let idle: Vec<&overlay::Laid<'_>> = laid
+        .iter()
+        .zip(raws)
+        .filter(|(_, (raw, unread))| raw.phases.is_empty() && !unread.covers(&["phases"]))
+        .map(|(scenario, _)| scenario)
+        .collect();
+    let tell = |issue: Issue| issue.help("add [[phases]] with a name and `run = [\"workload\"]`");
+    if idle.len() == laid.len() && !idle.is_empty() {
+        let whole = sources
+            .by_path(&crate::text::source::normal(root))
+            .map(crate::text::source::File::span)
+            .unwrap_or_default();
+        let start = Span { start: whole.start, end: whole.start };
+        issues.push(tell(Issue::new(Code::MissingKey, "the spec has no phases", start, "nothing to measure")));
+        return;
     }
+    for scenario in idle {
+        let message = format!("scenario `{}` has no phases", scenario.name);
+        issues.push(tell(Issue::new(Code::MissingKey, message, scenario.span, "nothing to measure")));
+    }
+}
+
+/// Mistakes that do not belong to one scenario.
+fn tell_general(base: &RawSpec, unread: &Unread, sources: &SourceMap, options: Options, issues: &mut Issues) {
     for (name, at) in &base.quick {
-        if !base.vars.contains_key(name.value.as_str()) {
+        if !base.vars.contains_key(name.value.as_str()) && !unread.covers(&["vars", &name.value]) {
             issues.push(unknown_variable(&name.value, name.span, base));
         } else if options.quick && at.value == VarValue::Str(String::new()) {
             issues.push(Issue::new(Code::WrongType, "a quick value is empty", at.span, "empty"));
@@ -166,7 +219,7 @@ fn tell_general(base: &RawSpec, root: &Path, sources: &SourceMap, options: Optio
             .files()
             .filter(|file| !sources.flags().any(|flag| flag.base == file.base))
             .any(|file| toml_vars(&file.text).contains(&name.value));
-        if in_flag && !defined {
+        if in_flag && !defined && !unread.covers(&["vars"]) {
             issues.push(unknown_variable(&name.value, name.span, base));
         }
     }
@@ -201,27 +254,44 @@ fn bare_scope<'a, 's>(
     issues: &'a mut Issues,
     missing: &'a mut Vec<PathBuf>,
 ) -> Scope<'a, 's> {
-    Scope { engine, vars: tera::Context::new(), names: Names::default(), issues, missing, failed: false }
+    Scope {
+        engine,
+        vars: Variables::default(),
+        names: Names::default(),
+        issues,
+        missing,
+        unread: Unread::default(),
+        failed: false,
+    }
 }
 
-/// One scenario at one point. `None` if anything in it is wrong, whether told now or before.
+/// What one cell is lowered from.
+struct Surroundings<'a> {
+    name: &'a str,
+    raw: &'a RawSpec,
+    unread: &'a Unread,
+    point: &'a [(String, VarValue)],
+}
+
+/// One scenario at one point, and whether it is whole: it is not if anything in it is wrong, whether told now or
+/// before.
 fn lower(
-    name: &str,
-    raw: &RawSpec,
-    point: &[(String, VarValue)],
+    of: &Surroundings<'_>,
     engine: &mut Engine<'_>,
     issues: &mut Issues,
     missing: &mut Vec<PathBuf>,
-) -> Option<Scenario> {
+) -> (Scenario, bool) {
+    let Surroundings { name, raw, unread, point } = *of;
     let wanted_before = missing.len();
-    let mut failed = false;
-    let context = vars::context(name, &raw.vars, point, engine, |issue| {
+    let mut failed = !unread.is_empty();
+    let variables = vars::variables(name, &raw.vars, point, engine, unread, |issue| {
         failed = true;
         issues.push(issue);
     });
     let mut scope = bare_scope(engine, issues, missing);
-    scope.failed = failed;
-    scope.vars = context;
+    scope.failed = failed || variables.any_poisoned();
+    scope.vars = variables;
+    scope.unread = unread.clone();
     let keys = |map: Vec<&At<String>>| map.into_iter().map(|key| key.value.clone()).collect::<Vec<_>>();
     scope.names = Names {
         nodes: keys(raw.nodes.keys().collect()),
@@ -252,11 +322,11 @@ fn lower(
     let subscriptions = subscriptions::lower(&raw.subscriptions, &publications, &mut scope);
     let workloads = workloads::lower(&raw.workloads, &mut scope);
     let phases = phases::lower(&raw.phases, &mut scope);
-    let windows = phases::windows(&raw.windows, &phases, &mut scope);
+    let windows = phases::windows(&raw.windows, &raw.phases, &phases, &mut scope);
     let marker_commit = run::marker_commit(raw.marker.as_ref(), &mut scope);
     let title = raw.title.as_ref().map_or_else(|| name.to_owned(), |title| title.value.clone());
-    let good = !scope.failed && missing.len() == wanted_before;
-    good.then_some(Scenario {
+    let (whole, unread) = (!scope.failed, scope.unread);
+    let scenario = Scenario {
         name: name.to_owned(),
         title,
         transport,
@@ -268,18 +338,37 @@ fn lower(
         phases,
         windows,
         marker_commit,
-    })
+        unread,
+    };
+    (scenario, whole && missing.len() == wanted_before)
 }
 
 /// Names that claims and tables may refer to, from what is written: a scenario with another mistake defines them
 /// all the same.
-fn referring<'a>(sources: &'a SourceMap, laid: &'a [overlay::Laid<'_>], raws: &[RawSpec]) -> refer::Referring<'a> {
+fn referring<'a>(
+    sources: &'a SourceMap,
+    laid: &'a [overlay::Laid<'_>],
+    raws: &[(RawSpec, Unread)],
+    scenarios_known: bool,
+    unread: &'a Unread,
+) -> refer::Referring<'a> {
+    let windows_known = raws.iter().all(|(raw, unread)| {
+        raw.phases.iter().all(|phase| phase.value.name.is_some())
+            && ["phases", "windows"].iter().all(|table| !unread.covers(&[table]))
+            && unread.names_below(&["windows"]).next().is_none()
+    });
+    let named = |table: &'static str, keys: fn(&RawSpec) -> Vec<&At<String>>| -> BTreeSet<String> {
+        let written = raws.iter().flat_map(|(raw, _)| keys(raw)).map(|name| name.value.clone());
+        let lost =
+            raws.iter().flat_map(|(_, unread)| unread.names_below(&[table]).map(str::to_owned).collect::<Vec<_>>());
+        written.chain(lost).collect()
+    };
     let phases = |raw: &RawSpec| -> Vec<String> {
         raw.phases.iter().filter_map(|phase| phase.value.name.as_ref().map(|name| name.value.clone())).collect()
     };
     let mut windows = BTreeSet::new();
     let mut not_last = BTreeSet::new();
-    for raw in raws {
+    for (raw, _) in raws {
         let phases = phases(raw);
         let own = phases.iter().map(|name| (name.clone(), Some(name)));
         let named =
@@ -292,16 +381,22 @@ fn referring<'a>(sources: &'a SourceMap, laid: &'a [overlay::Laid<'_>], raws: &[
         }
     }
     let script_names = || {
-        raws.iter().flat_map(|raw| raw.workloads.iter()).flat_map(|(name, load)| load.value.script_names(&name.value))
+        let workloads = raws.iter().flat_map(|(raw, _)| raw.workloads.iter());
+        workloads.flat_map(|(name, load)| load.value.script_names(&name.value))
     };
+    // A workload that could not be read may have the script of its name.
+    let lost_scripts = named("workloads", |_| Vec::new());
     refer::Referring {
         sources,
         scenarios: laid.iter().map(|scenario| scenario.name.as_str()).collect(),
         last_windows: windows.difference(&not_last).cloned().collect(),
         windows,
-        nodes: raws.iter().flat_map(|raw| raw.nodes.keys().map(|name| name.value.clone())).collect(),
-        scripts: script_names().flatten().collect(),
-        subscriptions: raws.iter().flat_map(|raw| raw.subscriptions.keys().map(|name| name.value.clone())).collect(),
+        nodes: named("nodes", |raw| raw.nodes.keys().collect()),
+        scripts: script_names().flatten().chain(lost_scripts).collect(),
+        subscriptions: named("subscriptions", |raw| raw.subscriptions.keys().collect()),
         scripts_known: script_names().all(|name| name.is_some()),
+        scenarios_known,
+        windows_known,
+        unread,
     }
 }

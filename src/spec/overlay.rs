@@ -1,9 +1,13 @@
 //! Base and scenario: each `[[scenarios]]` is laid over what stands outside, then `[quick]` and the flags over all.
 
+use std::collections::HashSet;
+
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::document::{Clash, Table, Value, merge, parse};
+use super::document::{Clash, Laying, Table, Value, merge, parse, text_of};
+use super::unread::Unread;
+use crate::text::suggest::nearest;
 use crate::text::{Code, Issue, Issues, SourceMap, Span};
 
 /// What a scenario may change. The schema of a scenario is cut from the spec's by the same list.
@@ -30,6 +34,10 @@ pub(super) const OVERLAY_KEYS: &[&str] = &[
 /// Keys that only a scenario has.
 pub(super) const SCENARIO_KEYS: &[&str] = &["name", "like", "without"];
 
+/// What holds for every scenario and cannot be changed by one.
+const SPEC_KEYS: &[&str] =
+    &["include", "quick", "run", "expect", "report", "scenarios", "metrics", "builds", "matrix", "compare"];
+
 /// The name of the scenario of a spec that has none of its own.
 pub(super) const DEFAULT_SCENARIO: &str = "default";
 
@@ -38,16 +46,42 @@ pub(super) struct Laid<'s> {
     pub(super) name: String,
     pub(super) span: Span,
     pub(super) table: Table<'s>,
+    /// What of it could not be read.
+    pub(super) unread: Unread,
+    /// Whether laying it told no mistake, now or for the scenario that it is like.
+    pub(super) good: bool,
+    /// Paths of `without` that are not there. Whether that is a mistake is known once the scenario is read: what
+    /// they name may stand under a misspelt key.
+    pub(super) not_there: Vec<(String, Issue)>,
+}
+
+/// The scenarios of a spec.
+#[derive(Default)]
+pub(super) struct Scenarios<'s> {
+    pub(super) laid: Vec<Laid<'s>>,
+    /// Whether each has a name; one without is told, and may be the one that is meant elsewhere.
+    pub(super) all_named: bool,
+    /// What of the base could not be read; it holds for every scenario too.
+    pub(super) unread: Unread,
 }
 
 /// The base as it is for everything outside scenarios, and each scenario laid over it.
-pub(super) fn scenarios<'s>(mut doc: Table<'s>, issues: &mut Issues) -> (Table<'s>, Vec<Laid<'s>>) {
+pub(super) fn scenarios<'s>(mut doc: Table<'s>, issues: &mut Issues) -> (Table<'s>, Scenarios<'s>) {
+    let mut out = Scenarios { laid: Vec::new(), all_named: true, unread: Unread::default() };
+    refuse_unknown_roots(&mut doc, &mut out.unread, issues);
     let Some(list) = doc.remove("scenarios") else {
         let mut table = doc.clone();
         table.remove("title");
         table.remove("about");
-        let only = Laid { name: DEFAULT_SCENARIO.to_owned(), span: Span::default(), table };
-        return (doc, vec![only]);
+        let (name, span) = (DEFAULT_SCENARIO.to_owned(), Span::default());
+        let mut unread = out.unread.clone();
+        if unread.key(Span::default(), "scenarios") {
+            // The scenarios stand under a misspelt key, and what they define with them.
+            unread.note(None, []);
+            out.all_named = false;
+        }
+        out.laid = vec![Laid { name, span, table, unread, good: true, not_there: Vec::new() }];
+        return (doc, out);
     };
     let list_span = list.span();
     let DeValue::Array(list) = list.into_inner() else {
@@ -55,125 +89,239 @@ pub(super) fn scenarios<'s>(mut doc: Table<'s>, issues: &mut Issues) -> (Table<'
             Issue::new(Code::WrongType, "`scenarios` is a list of tables", list_span, "not a list")
                 .help("write [[scenarios]]"),
         );
-        return (doc, Vec::new());
+        out.all_named = false;
+        return (doc, out);
     };
-    let mut laid: Vec<Laid<'s>> = Vec::new();
     for item in list {
         let span = item.span();
         let DeValue::Table(over) = item.into_inner() else {
-            issues.push(Issue::new(Code::WrongType, "a scenario is a table", span, "not a table"));
+            out.all_named = false;
+            issues.push(
+                Issue::new(Code::WrongType, "a scenario is a table", span, "not a table").help("write [[scenarios]]"),
+            );
             continue;
         };
-        if let Some(scenario) = lay(&doc, over, span.into(), &laid, issues) {
-            laid.push(scenario);
+        let mut own = Issues::default();
+        match lay(&doc, over, span.into(), &out, &mut own) {
+            Some(mut scenario) => {
+                scenario.good &= own.is_empty();
+                out.laid.push(scenario);
+            }
+            None => out.all_named = false,
         }
+        issues.extend(own);
     }
-    (doc, laid)
+    (doc, out)
 }
 
 fn lay<'s>(
     base: &Table<'s>,
     mut over: Table<'s>,
     span: Span,
-    earlier: &[Laid<'s>],
+    earlier: &Scenarios<'s>,
     issues: &mut Issues,
 ) -> Option<Laid<'s>> {
-    let named = take_text(&mut over, "name", issues);
-    let like = take_text(&mut over, "like", issues);
+    let mut unread = earlier.unread.clone();
+    refuse_foreign_keys(&mut over, earlier, &mut unread, issues);
     let without = over.remove("without");
-    let Some((name, name_span)) = named else {
-        issues.push(Issue::new(Code::MissingKey, "a scenario has no name", span, "this one").help("add name = \"…\""));
-        return None;
+    let (name, name_span) = match take_text(&mut over, "name", issues) {
+        Taken::Text(name, at) => (name, at),
+        Taken::Wrong => return None,
+        Taken::Absent => {
+            if !unread.key(Span::default(), "name") {
+                issues.push(
+                    Issue::new(Code::MissingKey, "a scenario has no name", span, "this one").help("add name = \"…\""),
+                );
+            }
+            return None;
+        }
     };
-    if let Some(first) = earlier.iter().find(|other| other.name == name) {
+    if let Some(first) = earlier.laid.iter().find(|other| other.name == name) {
         issues.push(
             Issue::new(Code::BadName, format!("two scenarios are named `{name}`"), name_span, "again here")
-                .also(first.span, "first here"),
+                .also(first.span, "first here")
+                .help("give each its own name"),
         );
     }
-    let mut table = match &like {
-        None => base.clone(),
+    let by_name = |wanted: &str| earlier.laid.iter().find(|other| other.name == wanted);
+    let like = match take_text(&mut over, "like", issues) {
+        // Whatever it was to be like is not there now.
+        Taken::Absent if unread.covers(&["like"]) => {
+            unread.note(None, []);
+            None
+        }
+        Taken::Absent => None,
+        Taken::Wrong => {
+            unread.note(None, []);
+            None
+        }
         // Only an earlier scenario can be meant, so there is no circle to look for.
-        Some((wanted, at)) => match earlier.iter().find(|other| other.name == *wanted) {
-            Some(other) => other.table.clone(),
-            None => {
-                issues.push(
-                    Issue::new(
-                        Code::UnknownScenario,
-                        format!("no scenario before this one is named `{wanted}`"),
-                        *at,
-                        "not defined above",
-                    )
-                    .suggest(wanted, earlier.iter().map(|other| other.name.as_str())),
-                );
-                base.clone()
+        Taken::Text(wanted, at) => {
+            if by_name(&wanted).is_none() {
+                if earlier.all_named && !unread.covers(&["scenarios", &wanted]) {
+                    issues.push(
+                        Issue::new(
+                            Code::UnknownScenario,
+                            format!("no scenario before this one is named `{wanted}`"),
+                            at,
+                            "not defined above",
+                        )
+                        .suggest(&wanted, earlier.laid.iter().map(|other| other.name.as_str())),
+                    );
+                } else {
+                    unread.note(None, []);
+                }
             }
-        },
+            // What is most likely meant is taken, so that what the scenario changes of it is there.
+            let found = by_name(&wanted)
+                .or_else(|| by_name(nearest(&wanted, earlier.laid.iter().map(|other| other.name.as_str()))?));
+            if found.is_none() {
+                unread.note(None, []);
+            }
+            found
+        }
     };
+    let (mut table, mut good) = (base.clone(), true);
+    if let Some(like) = like {
+        table = like.table.clone();
+        unread.extend(&like.unread);
+        good = like.good;
+    }
     // Titles name one thing each: neither the spec's nor another scenario's is this one's.
     table.remove("title");
     table.remove("about");
-    if let Some(paths) = &without {
-        leave_out(&mut table, paths, issues);
-    }
-    refuse_foreign_keys(&mut over, issues);
-    let table = merge(table, over, &mut Vec::new(), Clash::OverlayWins, issues);
-    Some(Laid { name, span: name_span, table })
+    let not_there = without.map(|paths| leave_out(&mut table, &paths, issues)).unwrap_or_default();
+    let how = Laying { clash: Clash::OverlayWins, unread: &unread };
+    let table = merge(table, over, &mut Vec::new(), how, issues);
+    Some(Laid { name, span: name_span, table, unread, good, not_there })
 }
 
-fn take_text(table: &mut Table<'_>, key: &str, issues: &mut Issues) -> Option<(String, Span)> {
-    let value = table.remove(key)?;
+enum Taken {
+    Absent,
+    Wrong,
+    Text(String, Span),
+}
+
+fn take_text(table: &mut Table<'_>, key: &str, issues: &mut Issues) -> Taken {
+    let Some(value) = table.remove(key) else { return Taken::Absent };
     match value.get_ref().as_str() {
-        Some(text) => Some((text.to_owned(), value.span().into())),
+        Some(text) => Taken::Text(text.to_owned(), value.span().into()),
         None => {
-            issues.push(Issue::new(Code::WrongType, format!("`{key}` is a string"), value.span(), "not a string"));
-            None
+            issues.push(
+                Issue::new(Code::WrongType, format!("`{key}` is a string"), value.span(), "not a string")
+                    .help(format!("write {key} = \"…\"")),
+            );
+            Taken::Wrong
         }
     }
 }
 
-fn refuse_foreign_keys(over: &mut Table<'_>, issues: &mut Issues) {
-    let foreign: Vec<(String, Span)> = over
-        .keys()
-        .filter(|key| !OVERLAY_KEYS.contains(&key.get_ref().as_ref()))
-        .map(|key| (key.get_ref().to_string(), key.span().into()))
-        .collect();
-    for (key, span) in foreign {
-        over.remove(key.as_str());
+/// Takes out and tells the top-level keys that no spec has.
+fn refuse_unknown_roots(doc: &mut Table<'_>, unread: &mut Unread, issues: &mut Issues) {
+    let known = || OVERLAY_KEYS.iter().chain(SPEC_KEYS).copied();
+    let unknown: Vec<String> =
+        doc.keys().map(|key| key.get_ref().to_string()).filter(|key| !known().any(|known| known == key)).collect();
+    for key in unknown {
+        let Some((written, value)) = doc.remove_entry(key.as_str()) else { continue };
+        match nearest(&key, known()) {
+            // What would be included may be anything.
+            Some("include") => unread.note(None, []),
+            None if lists_files(value.get_ref()) => unread.note(None, []),
+            Some(meant) => unread.note(Some(Span::default()), [meant]),
+            None => unread.note_unknown(Span::default(), &[], value.get_ref()),
+        }
         issues.push(
-            Issue::new(Code::NotInScenario, format!("a scenario cannot set `{key}`"), span, "not in a scenario")
-                .suggest(&key, OVERLAY_KEYS.iter().chain(SCENARIO_KEYS).copied()),
+            Issue::new(Code::UnknownKey, format!("unknown key `{key}`"), written.span(), "not a key of a spec")
+                .suggest(&key, known()),
         );
     }
 }
 
-/// Removes `without = ["subscriptions.items", "setup.indexes"]`; in arrays of tables the name is looked for.
-fn leave_out(table: &mut Table<'_>, paths: &Value<'_>, issues: &mut Issues) {
+/// Whether a value is what `include` takes.
+fn lists_files(value: &DeValue<'_>) -> bool {
+    let is_file = |item: &Value<'_>| item.get_ref().as_str().is_some_and(|path| path.ends_with(".toml"));
+    value.as_array().is_some_and(|list| list.iter().any(is_file))
+}
+
+/// Takes out and tells the keys that a scenario does not have.
+fn refuse_foreign_keys(over: &mut Table<'_>, earlier: &Scenarios<'_>, unread: &mut Unread, issues: &mut Issues) {
+    let own = || OVERLAY_KEYS.iter().chain(SCENARIO_KEYS).copied();
+    let foreign: Vec<(String, Span)> = over
+        .keys()
+        .filter(|key| !own().any(|own| own == key.get_ref()))
+        .map(|key| (key.get_ref().to_string(), key.span().into()))
+        .collect();
+    for (key, span) in foreign {
+        let value = over.remove(key.as_str());
+        if SPEC_KEYS.contains(&key.as_str()) {
+            issues.push(
+                Issue::new(Code::NotInScenario, format!("a scenario cannot set `{key}`"), span, "not in a scenario")
+                    .help("move it out of the scenarios: it holds for all of them"),
+            );
+            continue;
+        }
+        let names_a_scenario = value
+            .as_ref()
+            .and_then(|value| value.get_ref().as_str())
+            .is_some_and(|text| earlier.laid.iter().any(|other| other.name == text));
+        match (nearest(&key, own()), &value) {
+            (None, _) if names_a_scenario => unread.note(Some(Span::default()), ["like"]),
+            (None, Some(value)) => unread.note_unknown(Span::default(), &[], value.get_ref()),
+            (meant, _) => unread.note(Some(Span::default()), meant),
+        }
+        issues.push(
+            Issue::new(Code::UnknownKey, format!("unknown key `{key}`"), span, "not a key of a scenario")
+                .suggest(&key, own()),
+        );
+    }
+}
+
+/// Removes `without = ["subscriptions.items", "setup.indexes"]`; in arrays of tables the name is looked for. Gives
+/// the paths that are not there.
+fn leave_out(table: &mut Table<'_>, paths: &Value<'_>, issues: &mut Issues) -> Vec<(String, Issue)> {
+    let mut not_there = Vec::new();
     let Some(list) = paths.get_ref().as_array() else {
         issues.push(
             Issue::new(Code::WrongType, "`without` is a list of paths", paths.span(), "not a list")
                 .help("write without = [\"subscriptions.items\"]"),
         );
-        return;
+        return not_there;
     };
     for item in list {
         let Some(path) = item.get_ref().as_str() else {
-            issues.push(Issue::new(Code::WrongType, "a path is a string", item.span(), "not a string"));
+            issues.push(
+                Issue::new(Code::WrongType, "a path is a string", item.span(), "not a string")
+                    .help("write without = [\"subscriptions.items\"]"),
+            );
             continue;
         };
         let parts: Vec<&str> = path.split('.').collect();
-        if !remove_path(table, &parts) {
-            issues.push(
-                Issue::new(
-                    Code::NothingToRemove,
-                    format!("there is no `{path}` to leave out"),
-                    item.span(),
-                    "nothing of that path",
-                )
-                .suggest(path, known_paths(table).iter().map(String::as_str)),
-            );
+        if remove_path(table, &parts) {
+            continue;
+        }
+        let issue = Issue::new(
+            Code::NothingToRemove,
+            format!("there is no `{path}` to leave out"),
+            item.span(),
+            "nothing of that path",
+        );
+        let known = known_paths(table);
+        let issue = match nearest(path, known.iter().map(String::as_str)) {
+            Some(near) => issue.help(format!("did you mean `{near}`?")),
+            None => {
+                issue.help("leave it out here, or name what is there, such as `subscriptions.items` or `setup.rows`")
+            }
+        };
+        // An entry without a name is told; it may be the one that is meant.
+        let all_named = table
+            .get(parts[0])
+            .and_then(|list| list.get_ref().as_array())
+            .is_none_or(|list| list.iter().all(|item| text_of(item, "name").is_some()));
+        if all_named {
+            not_there.push((path.to_owned(), issue));
         }
     }
+    not_there
 }
 
 fn remove_path(table: &mut Table<'_>, path: &[&str]) -> bool {
@@ -195,13 +343,25 @@ fn remove_path(table: &mut Table<'_>, path: &[&str]) -> bool {
                     found = remove_path(&mut inner, rest);
                     DeValue::Table(inner)
                 }
-                DeValue::Array(array) if rest.len() == 1 => {
-                    let before = array.len();
+                DeValue::Array(array) => {
                     let kept: toml::de::DeArray<'_> = array
                         .into_iter()
-                        .filter(|value| super::document::text_of(value, "name") != Some(rest[0]))
+                        .filter_map(|value| {
+                            if text_of(&value, "name") != Some(rest[0]) {
+                                return Some(value);
+                            }
+                            if rest.len() == 1 {
+                                found = true;
+                                return None;
+                            }
+                            let span = value.span();
+                            let DeValue::Table(mut inner) = value.into_inner() else {
+                                unreachable!("it has a name, so it is a table");
+                            };
+                            found = remove_path(&mut inner, &rest[1..]);
+                            Some(Spanned::new(span, DeValue::Table(inner)))
+                        })
                         .collect();
-                    found = kept.len() < before;
                     DeValue::Array(kept)
                 }
                 other => other,
@@ -212,36 +372,121 @@ fn remove_path(table: &mut Table<'_>, path: &[&str]) -> bool {
     found
 }
 
-/// Paths of one and two parts, for suggestions.
+/// Paths of entries of a scenario, for suggestions; of tables within tables all that a path can name.
 fn known_paths(table: &Table<'_>) -> Vec<String> {
-    let mut out = Vec::new();
-    for (key, value) in table.iter().filter(|(key, _)| OVERLAY_KEYS.contains(&key.get_ref().as_ref())) {
-        match value.get_ref() {
-            DeValue::Table(inner) => {
-                out.extend(inner.keys().map(|name| format!("{}.{}", key.get_ref(), name.get_ref())))
+    fn below(prefix: &str, table: &Table<'_>, out: &mut Vec<String>) {
+        for (key, value) in table {
+            let path = format!("{prefix}{}", key.get_ref());
+            match value.get_ref() {
+                DeValue::Table(inner) => below(&format!("{path}."), inner, out),
+                DeValue::Array(list) => out
+                    .extend(list.iter().filter_map(|item| text_of(item, "name")).map(|name| format!("{path}.{name}"))),
+                _ => {}
             }
-            DeValue::Array(list) => out.extend(
-                list.iter()
-                    .filter_map(|item| super::document::text_of(item, "name"))
-                    .map(|name| format!("{}.{name}", key.get_ref())),
-            ),
-            _ => {}
+            out.push(path);
         }
     }
+    let mut out = Vec::new();
+    let changeable = table.iter().filter(|(key, _)| OVERLAY_KEYS.contains(&key.get_ref().as_ref()));
+    below("", &changeable.map(|(key, value)| (key.clone(), value.clone())).collect(), &mut out);
     out
 }
 
-/// Lays `[quick]` (if asked for) and each `--set` over a table, in this order.
-pub(super) fn flags<'s>(table: Table<'s>, quick: bool, sources: &'s SourceMap, issues: &mut Issues) -> Table<'s> {
-    let mut table = table;
-    if quick && let Some(values) = table.get("quick").cloned() {
-        let mut over = Table::new();
-        over.insert(Spanned::new(values.span(), "vars".into()), values);
-        table = merge(table, over, &mut Vec::new(), Clash::OverlayWins, issues);
+/// Tables by name, with what a name that none of them has is told as.
+const NAMED_TABLES: &[(&str, Code)] = &[
+    ("nodes", Code::UnknownNode),
+    ("publications", Code::UnknownPublication),
+    ("subscriptions", Code::UnknownSubscription),
+    ("workloads", Code::UnknownWorkload),
+];
+
+/// What is laid over every scenario: `[quick]` and the `--set` flags.
+pub(super) struct Flags<'s> {
+    quick: bool,
+    tables: Vec<Table<'s>>,
+    /// Names of [`NAMED_TABLES`] that some scenario defines.
+    defined: HashSet<(&'static str, String)>,
+}
+
+impl<'s> Flags<'s> {
+    /// Reads the flags. One that changes a node, publication, subscription or workload that no scenario has is
+    /// told and left out.
+    pub(super) fn read(quick: bool, sources: &'s SourceMap, scenarios: &[Laid<'s>], issues: &mut Issues) -> Self {
+        let defined = NAMED_TABLES
+            .iter()
+            .flat_map(|(table, _)| {
+                scenarios
+                    .iter()
+                    .filter_map(|scenario| scenario.table.get(*table)?.get_ref().as_table())
+                    .flat_map(|named| named.keys().map(|name| (*table, name.get_ref().to_string())))
+            })
+            .collect();
+        let tables = sources.flags().map(|file| parse(&file.text, file.base, issues)).collect();
+        let mut flags = Self { quick, tables, defined };
+        for (table, code) in NAMED_TABLES {
+            let known: Vec<&str> =
+                flags.defined.iter().filter(|(of, _)| of == table).map(|(_, name)| name.as_str()).collect();
+            for flag in &flags.tables {
+                let named = flag.get(*table).and_then(|value| value.get_ref().as_table());
+                for name in
+                    named.iter().flat_map(|named| named.keys()).filter(|name| !known.contains(&name.get_ref().as_ref()))
+                {
+                    issues.push(
+                        Issue::new(
+                            *code,
+                            format!("there is no {} `{}`", table.trim_end_matches('s'), name.get_ref()),
+                            name.span(),
+                            format!("not defined under [{table}]"),
+                        )
+                        .suggest(name.get_ref(), known.iter().copied()),
+                    );
+                }
+            }
+        }
+        let defined = |table: &'static str, name: &str| flags.defined.contains(&(table, name.to_owned()));
+        flags.tables = flags.tables.iter().map(|flag| keep_named(flag.clone(), defined)).collect();
+        flags
     }
-    for file in sources.flags() {
-        let over = parse(&file.text, file.base, issues);
-        table = merge(table, over, &mut Vec::new(), Clash::OverlayWins, issues);
+
+    /// Lays `[quick]` (if asked for) and each flag over a table, in this order. What a flag changes of a named
+    /// table that this scenario does not have is for those that have it.
+    pub(super) fn lay(&self, mut table: Table<'s>, issues: &mut Issues) -> Table<'s> {
+        let unread = Unread::default();
+        let how = Laying { clash: Clash::OverlayWins, unread: &unread };
+        if self.quick
+            && let Some(values) = table.get("quick").cloned()
+        {
+            let mut over = Table::new();
+            over.insert(Spanned::new(values.span(), "vars".into()), values);
+            table = merge(table, over, &mut Vec::new(), how, issues);
+        }
+        for flag in &self.tables {
+            let here = |of: &'static str, name: &str| {
+                table.get(of).and_then(|named| named.get_ref().as_table()).is_some_and(|named| named.contains_key(name))
+            };
+            let over = keep_named(flag.clone(), here);
+            table = merge(table, over, &mut Vec::new(), how, issues);
+        }
+        table
     }
-    table
+}
+
+/// A flag's table without the entries of [`NAMED_TABLES`] for which `keep` does not hold.
+fn keep_named(mut flag: Table<'_>, keep: impl Fn(&'static str, &str) -> bool) -> Table<'_> {
+    for (table, _) in NAMED_TABLES {
+        let Some((key, value)) = flag.remove_entry(*table) else { continue };
+        let span = value.span();
+        let inner = match value.into_inner() {
+            DeValue::Table(named) => {
+                let kept: Table<'_> = named.into_iter().filter(|(name, _)| keep(table, name.get_ref())).collect();
+                if kept.is_empty() {
+                    continue;
+                }
+                DeValue::Table(kept)
+            }
+            other => other,
+        };
+        flag.insert(key, Spanned::new(span, inner));
+    }
+    flag
 }

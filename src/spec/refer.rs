@@ -6,6 +6,7 @@ use crate::measure::metric::ROLES;
 use crate::measure::{Dim, Probe, Reference, ReferenceError};
 use crate::spec::field::At;
 use crate::spec::scope::not_yet;
+use crate::spec::unread::Unread;
 use crate::text::{Code, Issue, Issues, SourceMap, Span};
 
 /// What can be referred to, over all scenarios.
@@ -20,12 +21,21 @@ pub(super) struct Referring<'a> {
     pub(super) subscriptions: BTreeSet<String>,
     /// Whether `scripts` holds every name: not while a template gives one.
     pub(super) scripts_known: bool,
+    /// Whether every scenario has a name.
+    pub(super) scenarios_known: bool,
+    /// Whether every phase of every scenario has a name, and all windows could be read.
+    pub(super) windows_known: bool,
+    /// What of the spec could not be read.
+    pub(super) unread: &'a Unread,
 }
 
 /// The scenario of that name.
 pub(super) fn scenario(name: &str, span: Span, known: &Referring<'_>, issues: &mut Issues) -> Option<String> {
     if known.scenarios.contains(&name) {
         return Some(name.to_owned());
+    }
+    if !known.scenarios_known || known.unread.covers(&["scenarios", name]) {
+        return None;
     }
     issues.push(
         Issue::new(
@@ -62,6 +72,13 @@ pub(super) fn reference(written: &At<String>, known: &Referring<'_>, issues: &mu
             );
             return None;
         }
+        Err(ReferenceError::Metric(name, _)) if name.is_empty() => {
+            issues.push(
+                Issue::new(Code::UnknownMetric, format!("`{text}` names no metric"), written.span, "not of the form")
+                    .help("write WINDOW.METRIC or WINDOW.METRIC{label=value}"),
+            );
+            return None;
+        }
         Err(ReferenceError::Metric(name, range)) => {
             issues.push(
                 Issue::new(
@@ -90,8 +107,10 @@ pub(super) fn reference(written: &At<String>, known: &Referring<'_>, issues: &mu
         }
     };
     let mut good = true;
-    if !known.windows.contains(&reference.window) {
-        good = false;
+    let window_known = known.windows.contains(&reference.window);
+    good &= window_known;
+    let unread = ["phases", "windows"].iter().any(|table| known.unread.covers(&[table, &reference.window]));
+    if !window_known && known.windows_known && !unread {
         issues.push(
             Issue::new(
                 Code::UnknownPhase,
@@ -109,8 +128,17 @@ pub(super) fn reference(written: &At<String>, known: &Referring<'_>, issues: &mu
             Dim::Subscription => known.subscriptions.iter().map(String::as_str).collect(),
             Dim::Role => ROLES.to_vec(),
         };
-        let certain = known.scripts_known || *dim != Dim::Script;
-        if certain && !values.contains(&value.as_str()) {
+        let (certain, table) = match dim {
+            Dim::Node => (true, "nodes"),
+            Dim::Script => (known.scripts_known, "workloads"),
+            Dim::Subscription => (true, "subscriptions"),
+            Dim::Role => (true, ""),
+        };
+        if values.contains(&value.as_str()) {
+            continue;
+        }
+        good &= !certain;
+        if certain && !known.unread.covers(&[table, value]) {
             good = false;
             issues.push(
                 Issue::new(
@@ -123,7 +151,10 @@ pub(super) fn reference(written: &At<String>, known: &Referring<'_>, issues: &mu
             );
         }
     }
-    if good && reference.metric.needs.contains(&Probe::WalStatistics) && !known.last_windows.contains(&reference.window)
+    if good
+        && known.windows_known
+        && reference.metric.needs.contains(&Probe::WalStatistics)
+        && !known.last_windows.contains(&reference.window)
     {
         issues.push(
             Issue::new(

@@ -5,6 +5,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use super::scope::Chosen;
+use super::unread::Unread;
 use crate::text::Span;
 
 /// Everything that holds for one cell.
@@ -32,7 +33,12 @@ pub struct Scenario {
     pub windows: IndexMap<String, (usize, usize)>,
     /// How the marker's row is committed.
     pub marker_commit: Chosen<MarkerCommit>,
+    /// What is written but could not be read; empty in a cell that can be run.
+    pub unread: Unread,
 }
+
+/// Stands for a node's name that could not be read, in a cell that cannot be run. No node has it.
+pub(super) const UNREAD_NAME: &str = "";
 
 /// How clients and links reach servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,6 +277,19 @@ pub struct Phase {
 }
 
 impl Scenario {
+    /// Whether a setting of a node is written but could not be read: then nobody knows that it is not there.
+    pub fn setting_unread(&self, node: &str, setting: &str) -> bool {
+        self.unread.covers(&["nodes", node, "settings", setting])
+            || self.unread.covers(&["postgres", "settings", setting])
+    }
+
+    /// Whether the version or folder of a node is written but could not be read: then nobody knows its server.
+    pub fn server_unread(&self, node: &str) -> bool {
+        ["version", "bin"]
+            .iter()
+            .any(|key| self.unread.covers(&["nodes", node, key]) || self.unread.covers(&["postgres", key]))
+    }
+
     /// Subscriptions whose publisher is `node`, transitively: what is downstream of it.
     pub fn downstream_of(&self, node: &str) -> Vec<&str> {
         let mut reached: Vec<&str> = vec![node];

@@ -6,6 +6,17 @@ use serde_json::{Map, Value, json};
 use super::overlay::OVERLAY_KEYS;
 use super::root::RawSpec;
 
+/// Keys that stand wherever their table does. All others may be in another of the texts that are laid over one
+/// another: an include or a scenario says only what it changes, and the reader tells what is missing in the end.
+const ALWAYS_THERE: &[(&str, &str)] = &[
+    ("Setup", "name"),
+    ("Phase", "name"),
+    ("Expect", "claim"),
+    ("ReportTable", "title"),
+    ("Column", "value"),
+    ("PublishedTable", "name"),
+];
+
 /// The schema (draft 7), pretty-printed with a final newline: the text of `templates/spec.schema.json`.
 pub fn schema() -> String {
     let generator = schemars::generate::SchemaSettings::draft07()
@@ -13,6 +24,9 @@ pub fn schema() -> String {
         .into_generator();
     let mut schema = serde_json::to_value(generator.into_root_schema_for::<RawSpec>()).expect("a schema is JSON");
     tidy(&mut schema);
+    for (definition, key) in ALWAYS_THERE {
+        schema["definitions"][definition]["required"] = json!([key]);
+    }
     let properties = schema["properties"].as_object().expect("a spec is an object").clone();
     let mut scenario: Map<String, Value> = Map::new();
     scenario.insert(

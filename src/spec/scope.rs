@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::field::{At, Field, Later, Scalar, Templated, is_template};
+use super::field::{At, Field, Later, Scalar, Templated, is_template, without_example};
 use super::scalar::Text;
-use super::template::Engine;
+use super::template::{Engine, Variables};
+use super::unread::{ANY_KEY, Unread};
 use crate::text::source::relative_to;
 use crate::text::{Code, Issue, Issues, Span};
 
@@ -36,10 +37,12 @@ pub(super) struct Names {
 /// The surroundings of one cell's lowering.
 pub(super) struct Scope<'a, 's> {
     pub(super) engine: &'a mut Engine<'s>,
-    pub(super) vars: tera::Context,
+    pub(super) vars: Variables,
     pub(super) names: Names,
     pub(super) issues: &'a mut Issues,
     pub(super) missing: &'a mut Vec<PathBuf>,
+    /// What is written but could not be read.
+    pub(super) unread: Unread,
     /// Whether anything was wrong with this cell, told now or for an earlier cell.
     pub(super) failed: bool,
 }
@@ -61,22 +64,19 @@ impl Scope<'_, '_> {
         let value = match &field.value {
             Templated::Literal(value) => value.clone(),
             Templated::Template(template) => {
-                let text = match self.engine.render(template, field.span, &self.vars) {
-                    Ok(text) => text,
-                    Err(issue) => {
-                        self.tell(issue);
-                        return None;
-                    }
-                };
+                let text = self.render(template, field.span)?;
                 let Some(value) = T::rendered(&text) else {
                     self.tell(
                         Issue::new(
                             Code::TemplateValue,
-                            format!("this template gives `{text}`, which is not {}", T::EXPECTED),
+                            format!("this template gives `{text}`, which is not {}", without_example(T::EXPECTED)),
                             field.span,
                             format!("gives `{text}`"),
                         )
-                        .help(format!("make it give {}", T::EXPECTED)),
+                        .help(format!(
+                            "make it give {}",
+                            T::EXPECTED.split(", or one template").next().unwrap_or(T::EXPECTED)
+                        )),
                     );
                     return None;
                 };
@@ -94,19 +94,59 @@ impl Scope<'_, '_> {
         }
     }
 
-    /// A key that must be there.
-    pub(super) fn required<T: Scalar>(&mut self, field: &Field<T>, key: &str, owner: &str, at: Span) -> Option<At<T>> {
+    /// What a template gives. `None` is wrong and told, here or where a variable that it uses is defined.
+    fn render(&mut self, template: &str, at: Span) -> Option<String> {
+        match self.engine.render(template, at, &self.vars) {
+            Ok(text) => Some(text),
+            Err(mistakes) => {
+                self.failed = true;
+                mistakes.into_iter().for_each(|mistake| self.issues.push(mistake));
+                None
+            }
+        }
+    }
+
+    /// Begins a table by name: where part of it stands under a misspelt key, nothing is missing from it for sure.
+    pub(super) fn enter(&mut self, tables: &str, name: &At<String>, table: Span) {
+        if self.unread.covers(&[tables, &name.value]) {
+            self.unread.note(Some(table), [ANY_KEY]);
+        }
+    }
+
+    /// A key that must be there, in the table at `table`; its absence is shown at `at`.
+    pub(super) fn required<T: Scalar>(
+        &mut self,
+        field: &Field<T>,
+        key: &str,
+        owner: &str,
+        (table, at): (Span, Span),
+    ) -> Option<At<T>> {
         if field.is_none() {
-            self.missing_key(key, owner, at);
+            self.missing_key(key, owner, (table, at));
         }
         self.value(field)
     }
 
-    pub(super) fn missing_key(&mut self, key: &str, owner: &str, at: Span) {
-        self.tell(
-            Issue::new(Code::MissingKey, format!("{owner} has no `{key}`"), at, "this one")
-                .help(format!("add `{key} = …`")),
-        );
+    /// Tells a key that is absent from the table at `table`, unless it is there and could not be read.
+    pub(super) fn missing_key(&mut self, key: &str, owner: &str, (table, at): (Span, Span)) {
+        if self.unread.key(table, key) {
+            self.failed = true;
+            return;
+        }
+        let one_of = |names: &[String]| match names {
+            [] => String::new(),
+            _ => format!(", one of {}", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+        };
+        let help = match key {
+            "node" => format!("add `node = \"…\"`{}", one_of(&self.names.nodes)),
+            "nodes" => format!(
+                "add `nodes = \"all\"`, or a list of them such as `nodes = [\"…\"]`{}",
+                one_of(&self.names.nodes)
+            ),
+            "publications" => format!("add `publications = [\"…\"]`{}", one_of(&self.names.publications)),
+            _ => format!("add `{key} = \"…\"`"),
+        };
+        self.tell(Issue::new(Code::MissingKey, format!("{owner} has no `{key}`"), at, "this one").help(help));
     }
 
     /// Refuses a part of the language that is not there yet.
@@ -128,17 +168,21 @@ impl Scope<'_, '_> {
         if names.contains(&name.value.0) {
             return true;
         }
-        let (code, table) = match kind {
-            Kind::Node => (Code::UnknownNode, "node"),
-            Kind::Publication => (Code::UnknownPublication, "publication"),
-            Kind::Subscription => (Code::UnknownSubscription, "subscription"),
-            Kind::Workload => (Code::UnknownWorkload, "workload"),
+        let (code, table, tables) = match kind {
+            Kind::Node => (Code::UnknownNode, "node", "nodes"),
+            Kind::Publication => (Code::UnknownPublication, "publication", "publications"),
+            Kind::Subscription => (Code::UnknownSubscription, "subscription", "subscriptions"),
+            Kind::Workload => (Code::UnknownWorkload, "workload", "workloads"),
         };
+        if self.unread.covers(&[tables, &name.value.0]) {
+            self.failed = true;
+            return false;
+        }
         let issue = Issue::new(
             code,
             format!("there is no {table} `{}`", name.value.0),
             name.span,
-            format!("not defined under [{table}s]"),
+            format!("not defined under [{tables}]"),
         )
         .suggest(&name.value.0, names.iter().map(String::as_str));
         self.tell(issue);
@@ -176,21 +220,25 @@ impl Scope<'_, '_> {
         if !is_template(text) {
             return Some(At { span, value: text.to_owned() });
         }
-        match self.engine.render(text, span, &self.vars) {
-            Ok(value) => Some(At { span, value }),
-            Err(issue) => {
-                self.tell(issue);
-                None
-            }
-        }
+        self.render(text, span).map(|value| At { span, value })
     }
 
-    /// Exactly one of two keys.
-    pub(super) fn exactly_one(&mut self, owner: &str, at: Span, keys: &[(&str, Option<Span>)]) -> bool {
-        let given: Vec<&(&str, Option<Span>)> = keys.iter().filter(|(_, span)| span.is_some()).collect();
+    /// Exactly one of these keys of the table at `table`; that none is there is shown at `at`.
+    pub(super) fn exactly_one(
+        &mut self,
+        owner: &str,
+        (table, at): (Span, Span),
+        keys: &[(&str, Option<Span>)],
+    ) -> bool {
+        let mut given: Vec<&(&str, Option<Span>)> = keys.iter().filter(|(_, span)| span.is_some()).collect();
+        given.sort_by_key(|(_, span)| *span);
         let list = keys.iter().map(|(key, _)| format!("`{key}`")).collect::<Vec<_>>().join(", ");
         match given.as_slice() {
             [_] => true,
+            [] if keys.iter().any(|(key, _)| self.unread.key(table, key)) => {
+                self.failed = true;
+                false
+            }
             [] => {
                 self.tell(
                     Issue::new(Code::Neither, format!("{owner} has none of {list}"), at, "this one")

@@ -1,5 +1,6 @@
 //! A mistake of a spec: what is wrong, where, and the way out. All of them are told at once.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -43,6 +44,8 @@ codes! {
     UnknownWorkload = "unknown-workload",
     /// No phase or window of that name.
     UnknownPhase = "unknown-phase",
+    /// No setup step of that name.
+    UnknownSetup = "unknown-setup",
     /// No scenario of that name.
     UnknownScenario = "unknown-scenario",
     /// No metric of that name.
@@ -148,19 +151,34 @@ impl Issue {
 #[derive(Default, Debug)]
 pub struct Issues {
     list: Vec<Issue>,
+    told: HashSet<(Code, Span, Option<String>)>,
+}
+
+impl Code {
+    /// Whether two mistakes of this kind may be told at one place. Of the others the wording depends on the cell,
+    /// so that a second one there is the same mistake.
+    fn several_at_a_place(self) -> bool {
+        matches!(self, Code::MissingKey | Code::Neither | Code::Both | Code::Script | Code::Impossible)
+    }
 }
 
 impl Issues {
-    /// Adds a mistake unless one of that kind was told at that place.
+    /// Adds a mistake unless it was told at that place.
     pub fn push(&mut self, issue: Issue) {
-        let twice = |other: &Issue| {
-            other.code == issue.code
-                && other.span() == issue.span()
-                && (!issue.labels.is_empty() || other.message == issue.message)
-        };
-        if !self.list.iter().any(twice) {
+        let by_words = issue.labels.is_empty() || issue.code.several_at_a_place();
+        if self.told.insert((issue.code, issue.span(), by_words.then(|| issue.message.clone()))) {
             self.list.push(issue);
         }
+    }
+
+    /// Adds the mistakes of another list.
+    pub fn extend(&mut self, other: Issues) {
+        other.list.into_iter().for_each(|issue| self.push(issue));
+    }
+
+    /// Keeps only the mistakes for which `keep` holds.
+    pub fn retain(&mut self, keep: impl FnMut(&Issue) -> bool) {
+        self.list.retain(keep);
     }
 
     /// Whether nothing is wrong.

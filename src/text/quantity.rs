@@ -62,7 +62,7 @@ mod tests {
         for (text, expected) in [
             ("30s", Ok(Duration::from_secs(30))),
             ("0.75ms", Ok(Duration::from_micros(750))),
-            (" 2 min ", Ok(Duration::from_secs(120))),
+            (" 2 min ", Ok(Duration::from_mins(2))),
             ("30", Err(NotAQuantity::UnitMissing)),
             ("30 parsecs", Err(NotAQuantity::Malformed)),
             ("s", Err(NotAQuantity::Malformed)),

@@ -32,7 +32,7 @@ struct Fake {
 }
 
 impl Fake {
-    fn note(&mut self, what: String) {
+    fn note(&mut self, what: &str) {
         let seconds = self.began.get_or_insert_with(Instant::now).elapsed().as_secs();
         self.journal.push(format!("{seconds}s {what}"));
     }
@@ -68,7 +68,7 @@ fn activity_name(activity: &Activity) -> String {
 impl World for Fake {
     async fn perform(&mut self, instruction: &Instruction) -> Result<Reply, Failure> {
         let name = name(instruction);
-        self.note(name.clone());
+        self.note(&name);
         if self.hangs.is_some_and(|sql| name == sql) {
             std::future::pending::<()>().await;
         }
@@ -97,7 +97,7 @@ impl World for Fake {
     }
 
     fn start(&mut self, activity: &Activity) -> Result<Running, Failure> {
-        self.note(format!("go {}", activity_name(activity)));
+        self.note(&format!("go {}", activity_name(activity)));
         let (stopped, stop) = oneshot::channel::<()>();
         let stopped = std::cell::RefCell::new(Some(stopped));
         let length = match activity {
@@ -128,7 +128,7 @@ impl World for Fake {
     }
 
     async fn explain(&mut self, activities: &[Activity]) -> String {
-        self.note(format!("explain {}", activities.iter().map(activity_name).collect::<Vec<_>>().join(" ")));
+        self.note(&format!("explain {}", activities.iter().map(activity_name).collect::<Vec<_>>().join(" ")));
         "its slot is inactive".to_owned()
     }
 }
@@ -146,7 +146,7 @@ fn phase(name: &str) -> PhasePlan {
         activities: Vec::new(),
         filling: Filling::Activities,
         events: Vec::new(),
-        bound: Duration::from_secs(60),
+        bound: Duration::from_mins(1),
     }
 }
 

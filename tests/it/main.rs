@@ -1,8 +1,36 @@
 //! One integration binary.
 //!
+//! - `cli`: the program from outside: exit codes, stdout and stderr, flags;
+//! - `cpu`: CPU readings against independent instruments;
+//! - `lab_servers`, `lab_faults`, `lab_installing`: real servers start, stop, refuse; the runner is killed or
+//!   interrupted; installing fails;
+//! - `load_server`: the load driver, logins and the marker watch against a real server;
 //! - `loop_order`: the loop over a fake world;
-//! - `reports`: the report from stored records.
+//! - `replication`, `shell`: real runs of small specs, and of the shell script that a plan prints;
+//! - `reports`: the report from stored records;
+//! - `specs`, `semantics`: what specs mean, the shipped ones and small ones; `schema`: what editors are told of them;
+//! - `spec_errors`, `spec_mistakes`: each kind of mistake as a user sees it, and many at once;
+//! - `scaling`: ten times as many cells take about ten times as long;
+//! - `tidy`: rules about the source text.
 
+mod cli;
+#[cfg(target_os = "linux")]
+mod cpu;
+#[cfg(target_os = "linux")]
+mod lab_faults;
+mod lab_installing;
+mod lab_servers;
+mod load_server;
 mod loop_order;
+mod replication;
 mod reports;
+mod scaling;
+mod schema;
+mod semantics;
+mod shell;
+mod spec_errors;
+mod spec_mistakes;
+mod specs;
 mod support;
+mod texts;
+mod tidy;

@@ -18,6 +18,20 @@ const LONG_INTERVAL: Duration = Duration::from_millis(25);
 /// From when on a wait is long.
 const LONG: Duration = Duration::from_millis(500);
 
+/// How long a node may take to tell what it is doing.
+const EXPLAIN_BOUND: Duration = Duration::from_secs(2);
+
+/// The query of what some sessions wait for and who holds it, a row for each of the first three.
+fn waits(which: &str) -> String {
+    format!(
+        "SELECT concat('waits for ' || a.wait_event_type || '/' || a.wait_event, ' in ' || nullif(left(a.query, 100), ''), \
+         (SELECT string_agg(', held by ' || CASE WHEN b.pid = pg_backend_pid() THEN 'the runner''s own session, where a transaction is open' \
+         ELSE concat('pid ', b.pid, ': ', left(b.query, 100)) END, '') \
+         FROM pg_catalog.pg_stat_activity b WHERE b.pid = ANY (pg_catalog.pg_blocking_pids(a.pid)))) \
+         FROM pg_catalog.pg_stat_activity a WHERE a.wait_event_type NOT IN ('Activity', 'Client') AND {which} ORDER BY a.pid LIMIT 3"
+    )
+}
+
 /// Whether a slot has a walsender.
 pub(super) async fn slot_active(publisher: &Client, subscription: &str) -> Result<bool, Failure> {
     let sql =
@@ -110,6 +124,24 @@ impl Live<'_> {
         if parts.is_empty() { format!("nothing subscribes on `{node}`") } else { parts.join("; ") }
     }
 
+    /// What the sessions of a load that has not ended are doing.
+    pub(super) async fn explain_load(&self, name: &str) -> String {
+        let described = async {
+            let node = self.node(&self.cell.scenario.workloads[name].node)?;
+            node.rows(&waits(&format!(
+                "a.state <> 'idle' AND a.application_name = {}",
+                literal(&format!("load {name}"))
+            )))
+            .await
+        };
+        let told = match tokio::time::timeout(EXPLAIN_BOUND, described).await {
+            Ok(Ok(rows)) => rows.iter().map(|row| format!("a session of it {}", row.get(0).unwrap_or("?"))).collect(),
+            Ok(Err(failure)) => vec![failure.reason],
+            Err(_) => vec!["its node does not answer".to_owned()],
+        };
+        std::iter::once(format!("workload `{name}` had not ended")).chain(told).collect::<Vec<_>>().join("; ")
+    }
+
     /// The state of a subscription and its slot, in words.
     pub(super) async fn explain_subscription(&self, name: &str) -> String {
         let described = async {
@@ -125,6 +157,13 @@ impl Live<'_> {
                 literal(name)
             );
             let slot = self.node(&subscription.publisher)?.rows(&slot).await?;
+            let waits = self
+                .node(&subscription.node)?
+                .rows(&waits(&format!(
+                    "a.pid IN (SELECT w.pid FROM pg_catalog.pg_stat_subscription w WHERE w.subname = {})",
+                    literal(name)
+                )))
+                .await?;
             let mut text = match state.first() {
                 None => format!("subscription `{name}` is not there"),
                 Some(row) => format!(
@@ -144,9 +183,10 @@ impl Live<'_> {
                     row.get(3).unwrap_or("?")
                 ),
             };
-            Ok::<_, Failure>(text)
+            let waits = waits.iter().map(|row| format!("its worker {}", row.get(0).unwrap_or("?")));
+            Ok::<_, Failure>(std::iter::once(text).chain(waits).collect::<Vec<_>>().join("; "))
         };
-        match tokio::time::timeout(Duration::from_secs(2), described).await {
+        match tokio::time::timeout(EXPLAIN_BOUND, described).await {
             Ok(Ok(text)) => text,
             Ok(Err(failure)) => failure.reason,
             Err(_) => format!("the nodes of subscription `{name}` do not answer"),

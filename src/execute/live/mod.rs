@@ -191,8 +191,12 @@ impl<'a> Live<'a> {
             };
             match finished {
                 Ok(finished) => {
-                    ended.borrow_mut().loads.insert(name, finished);
-                    Ok(())
+                    let refused = all_failed(&finished);
+                    ended.borrow_mut().loads.insert(name.clone(), finished);
+                    match refused {
+                        Some(why) => Err(Failure::new(format!("workload `{name}`: {why}"))),
+                        None => Ok(()),
+                    }
                 }
                 Err(error) => Err(Failure::new(format!("workload `{name}`: {error}"))),
             }
@@ -291,12 +295,13 @@ impl World for Live<'_> {
 
     async fn explain(&mut self, activities: &[Activity]) -> String {
         let mut parts = Vec::new();
-        if let Some(error) = self.health().error() {
+        let nodes = self.nodes.iter().map(|(name, node)| (name.as_str(), node));
+        if let Some(error) = health::Health::whole(nodes).error() {
             parts.push(error);
         }
         for activity in activities {
             match activity {
-                Activity::Load { workload } => parts.push(format!("workload `{workload}` had not ended")),
+                Activity::Load { workload } => parts.push(self.explain_load(workload).await),
                 Activity::Marker { nodes, .. } => {
                     for (node, _) in nodes {
                         if !self.ended.borrow().visible.contains_key(node) {
@@ -309,6 +314,17 @@ impl World for Live<'_> {
         }
         parts.join("; ")
     }
+}
+
+/// Why a load of which nothing was committed did nothing: its figures would be those of error messages.
+fn all_failed(finished: &Finished) -> Option<String> {
+    let scripts = &finished.report.scripts;
+    let failed: u64 = scripts.iter().map(|script| script.failed).sum();
+    if failed == 0 || scripts.iter().any(|script| script.committed > 0) {
+        return None;
+    }
+    let (state, first) = scripts.iter().flat_map(|script| &script.errors).max_by_key(|(_, failures)| failures.count)?;
+    Some(format!("none of its {failed} transaction(s) was committed; {state}: {}", first.first_message))
 }
 
 /// Read back of stopped nodes.

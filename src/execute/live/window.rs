@@ -113,6 +113,13 @@ impl Live<'_> {
                 steal_seconds: used.as_ref().map_or(0.0, |used| used.steal * capacity),
             });
         }
+        self.take_in(&window, &mut evidence);
+        self.release_loads().await?;
+        Ok(evidence)
+    }
+
+    /// What the phase's activities left behind, as evidence.
+    fn take_in(&mut self, window: &Window, evidence: &mut Evidence) {
         let ended = self.ended.borrow();
         if let Some(commit) = window.marker_commit {
             let since = |at: &Instant| at.duration_since(window.opened).as_secs_f64();
@@ -132,9 +139,6 @@ impl Live<'_> {
                 self.notes.push(format!("the output of workload `{name}` is not kept: {error}"));
             }
         }
-        drop(ended);
-        self.release_loads().await?;
-        Ok(evidence)
     }
 
     /// What the driver has to say beyond the evidence: each client's share, and a message for each kind of failure.

@@ -17,7 +17,6 @@ use crate::text::{Code, Issue, Issues, Span};
 #[schemars(rename = "Expect")]
 pub(in crate::spec) struct RawExpect {
     /// The claim in words.
-    #[schemars(required)]
     pub(in crate::spec) claim: Option<At<String>>,
     /// Ratio of a metric between two scenarios, round by round.
     pub(in crate::spec) ratio: Option<At<RawStatistic>>,
@@ -43,10 +42,8 @@ pub(in crate::spec) struct RawExpect {
 #[schemars(rename = "Statistic")]
 pub(in crate::spec) struct RawStatistic {
     /// Metric as `WINDOW.METRIC{label=value}`.
-    #[schemars(required)]
     metric: Option<At<String>>,
     /// Scenario that the claim is about.
-    #[schemars(required)]
     of: Option<At<RawCell>>,
     /// Scenario that it is compared with.
     to: Option<At<RawCell>>,
@@ -138,6 +135,9 @@ pub(in crate::spec) fn lower(raw: &[At<RawExpect>], known: &Referring<'_>, issue
 fn claim(at: &At<RawExpect>, known: &Referring<'_>, issues: &mut Issues) -> Option<Claim> {
     let raw = &at.value;
     let Some(words) = &raw.claim else {
+        if known.unread.key(at.span, "claim") {
+            return None;
+        }
         issues.push(
             Issue::new(Code::MissingKey, "an expectation has no `claim`", at.span, "this one")
                 .help("add claim = \"…\""),
@@ -160,6 +160,7 @@ fn claim(at: &At<RawExpect>, known: &Referring<'_>, issues: &mut Issues) -> Opti
         kinds.iter().filter_map(|(key, kind, field)| field.as_ref().map(|field| (*key, *kind, field))).collect();
     let (key, statistic, table) = match given.as_slice() {
         [one] => *one,
+        [] if kinds.iter().any(|(key, ..)| known.unread.key(at.span, key)) => return None,
         [] => {
             issues.push(
                 Issue::new(Code::Neither, "an expectation says nothing to judge", words.span, "this one")
@@ -178,6 +179,9 @@ fn claim(at: &At<RawExpect>, known: &Referring<'_>, issues: &mut Issues) -> Opti
     };
     let raw_statistic = &table.value;
     let need = |missing: &str, issues: &mut Issues| {
+        if known.unread.key(table.span, missing) {
+            return;
+        }
         issues.push(
             Issue::new(Code::MissingKey, format!("`{key}` has no `{missing}`"), table.span, "this one")
                 .help(format!("add `{missing} = …`")),
@@ -211,10 +215,23 @@ fn claim(at: &At<RawExpect>, known: &Referring<'_>, issues: &mut Issues) -> Opti
         (Statistic::Ratio | Statistic::Difference, None) => need("to", issues),
         _ => {}
     }
-    let metric = metric?;
+    // What a bound may be depends on the metric's unit; whether there is one does not.
+    let unread = ["at_least", "at_most", "within"].iter().any(|key| known.unread.key(table.span, key));
+    if !unread && raw_statistic.within.is_none() && raw_statistic.at_least.is_none() && raw_statistic.at_most.is_none()
+    {
+        issues.push(
+            Issue::new(Code::MissingKey, format!("`{key}` has no bound"), table.span, "true of anything")
+                .help("add `at_least`, `at_most` or `within`"),
+        );
+    }
+    let metric = metric.filter(|_| !unread)?;
     let unit = metric.metric.unit;
-    let (at_least, at_most) = bounds(raw_statistic, statistic, unit, table.span, key, issues)?;
-    let published = raw.published.as_ref().and_then(|bound| single(bound, statistic, unit, issues));
+    let (at_least, at_most) = bounds(raw_statistic, statistic, unit, issues)?;
+    let published = raw
+        .published
+        .as_ref()
+        .filter(|_| !known.unread.key(at.span, "published"))
+        .and_then(|bound| single(bound, statistic, unit, issues));
     if statistic != Statistic::Value && to.is_none() {
         return None;
     }
@@ -235,8 +252,6 @@ fn bounds(
     raw: &RawStatistic,
     statistic: Statistic,
     unit: Unit,
-    at: Span,
-    key: &str,
     issues: &mut Issues,
 ) -> Option<(Option<f64>, Option<f64>)> {
     if let Some(within) = &raw.within {
@@ -281,10 +296,6 @@ fn bounds(
         };
     }
     if raw.at_least.is_none() && raw.at_most.is_none() {
-        issues.push(
-            Issue::new(Code::MissingKey, format!("`{key}` has no bound"), at, "true of anything")
-                .help("add `at_least`, `at_most` or `within`"),
-        );
         return None;
     }
     let mut one = |bound: &Option<At<Bound>>| match bound {

@@ -88,9 +88,10 @@ pub(in crate::spec) fn lower(
 ) -> IndexMap<String, Node> {
     let none = RawPostgres::default();
     let postgres = postgres.map_or(&none, |at| &at.value);
-    let common = settings(&postgres.settings, scope);
+    let common = settings(&postgres.settings, &["postgres"], scope);
     let mut out = IndexMap::new();
     for (name, at) in nodes {
+        scope.enter("nodes", name, at.span);
         let raw = &at.value;
         scope.later(raw.build.as_ref(), "build", "builds");
         scope.later(raw.synchronous.as_ref(), "synchronous", "synchronous replication");
@@ -101,21 +102,30 @@ pub(in crate::spec) fn lower(
             let field = if own.is_some() { own } else { common };
             scope.value(field).map(|at| Chosen { value: at.value.0, at: Some(at.span) })
         };
-        let version = own_or(&raw.version, &postgres.version, scope);
+        let version = own_or(&raw.version, &postgres.version, scope).filter(|version| check_version(version, scope));
         let bin = own_or(&raw.bin, &postgres.bin, scope);
-        if let Some(version) = &version {
-            check_version(version, scope);
+        let fields = [
+            ("version", raw.version.is_some() || postgres.version.is_some(), version.is_some()),
+            ("bin", raw.bin.is_some() || postgres.bin.is_some(), bin.is_some()),
+        ];
+        for (key, written, read) in fields {
+            if written && !read {
+                scope.unread.note(None, ["nodes", &name.value, key]);
+            }
         }
         let checksums = if raw.checksums.is_some() { &raw.checksums } else { &postgres.checksums };
         let checksums = scope.value(checksums).map(|at| Chosen { value: at.value.0, at: Some(at.span) });
         let mut all = common.clone();
-        all.extend(settings(&raw.settings, scope));
+        all.extend(settings(&raw.settings, &["nodes", &name.value], scope));
+        // One of the node's own that could not be read would win over the common one.
+        all.retain(|setting, _| !scope.unread.covers(&["nodes", &name.value, "settings", setting]));
         out.insert(name.value.clone(), Node { span: name.span, version, bin, checksums, settings: all });
     }
     out
 }
 
-fn settings(raw: &RawSettings, scope: &mut Scope<'_, '_>) -> IndexMap<String, Written> {
+/// Settings of the table at `path`.
+fn settings(raw: &RawSettings, path: &[&str], scope: &mut Scope<'_, '_>) -> IndexMap<String, Written> {
     let mut out = IndexMap::new();
     for (name, field) in raw {
         if let Some((_, reason)) = OURS.iter().find(|(ours, _)| *ours == name.value.to_lowercase()) {
@@ -125,18 +135,18 @@ fn settings(raw: &RawSettings, scope: &mut Scope<'_, '_>) -> IndexMap<String, Wr
             );
             continue;
         }
-        if let Some(at) = scope.at(field) {
-            // Names are case-insensitive in PostgreSQL; one spelling lets a node's value win over the common one.
-            out.insert(
-                name.value.to_lowercase(),
-                Written { value: at.value.0, key_span: name.span, value_span: at.span },
-            );
-        }
+        let Some(at) = scope.at(field) else {
+            scope.unread.note(None, path.iter().copied().chain(["settings", &name.value.to_lowercase()]));
+            continue;
+        };
+        // Names are case-insensitive in PostgreSQL; one spelling lets a node's value win over the common one.
+        out.insert(name.value.to_lowercase(), Written { value: at.value.0, key_span: name.span, value_span: at.span });
     }
     out
 }
 
-fn check_version(version: &Chosen<String>, scope: &mut Scope<'_, '_>) {
+/// Whether a version is one that is supported; told if not.
+fn check_version(version: &Chosen<String>, scope: &mut Scope<'_, '_>) -> bool {
     let mut parts = version.value.split('.');
     let plain =
         parts.clone().count() <= 2 && parts.all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()));
@@ -153,4 +163,5 @@ fn check_version(version: &Chosen<String>, scope: &mut Scope<'_, '_>) {
                 .help("choose a version from 14 to 18"),
         );
     }
+    plain && (14..=18).contains(&major)
 }

@@ -11,7 +11,7 @@ use crate::spec::field::{At, Field, Later, Templated};
 use crate::spec::scalar::{Flag, OneOf, Span_, Text, Word};
 use crate::spec::scenario::{Action, Body, Phase, Step};
 use crate::spec::scope::{Kind, Scope, not_yet};
-use crate::text::{Code, Issue};
+use crate::text::{Code, Issue, Span};
 
 /// A phase: one clock.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -19,7 +19,6 @@ use crate::text::{Code, Issue};
 #[schemars(rename = "Phase")]
 pub(in crate::spec) struct RawPhase {
     /// Name, first part of its metrics.
-    #[schemars(required)]
     pub(in crate::spec) name: Option<At<String>>,
     /// The phase that a scenario's new one stands behind; without it, new phases come last.
     pub(in crate::spec) after: Option<At<String>>,
@@ -86,33 +85,40 @@ pub(in crate::spec) fn lower(raw: &[At<RawPhase>], scope: &mut Scope<'_, '_>) ->
     for at in raw {
         let raw = &at.value;
         let taken = out.iter().map(|phase| phase.name.as_str());
-        let Some(name) = name_of(raw.name.as_ref(), "a phase", at.span, taken, scope) else { continue };
+        let name = name_of(raw.name.as_ref(), "a phase", at.span, taken, scope);
+        let owner = name.as_ref().map_or_else(|| "a phase".to_owned(), |name| format!("phase `{name}`"));
         scope.later(raw.at.as_ref(), "at", "events in a phase");
         let prepare = steps(&raw.prepare, scope);
         let start = steps(&raw.start, scope);
         let span = raw.name.as_ref().map_or(at.span, |name| name.span);
-        let Some(body) = body(&name, raw, span, scope) else { continue };
+        // A phase whose body is wrong stands all the same: windows name it, and its actions are checked.
+        let body = body(&owner, raw, (at.span, span), scope).unwrap_or(Body::Run(Vec::new()));
         let timeout = scope.chosen(&raw.timeout, DEFAULT_TIMEOUT, |length| length.0);
         let measure = scope.value(&raw.measure).is_none_or(|flag| flag.value.0);
-        out.push(Phase { name, span, prepare, start, body, timeout, measure });
+        if let Some(name) = name {
+            out.push(Phase { name, span, prepare, start, body, timeout, measure });
+        }
     }
     out
 }
 
-fn body(name: &str, raw: &RawPhase, span: crate::text::Span, scope: &mut Scope<'_, '_>) -> Option<Body> {
+/// What fills a phase. `table` is where it stands, `span` where its name does.
+fn body(owner: &str, raw: &RawPhase, (table, span): (Span, Span), scope: &mut Scope<'_, '_>) -> Option<Body> {
     let keys = [
         ("run", raw.run.as_ref().map(|at| at.span)),
         ("wait", raw.wait.as_ref().map(|at| at.span)),
         ("hold", raw.hold.as_ref().map(|at| at.span)),
     ];
-    if keys.iter().all(|(_, span)| span.is_none()) {
+    let unread = keys.iter().any(|(key, _)| scope.unread.key(table, key));
+    let empty = raw.run.as_ref().is_some_and(|list| list.value.is_empty());
+    if !unread && keys.iter().filter(|(key, span)| span.is_some() && !(*key == "run" && empty)).count() == 0 {
         scope.tell(
-            Issue::new(Code::PhaseIdle, format!("phase `{name}` neither runs nor waits"), span, "does nothing")
+            Issue::new(Code::PhaseIdle, format!("{owner} neither runs nor waits"), span, "does nothing")
                 .help("add exactly one of `run = [\"workload\"]`, `wait = \"applied\"` and `hold = \"30s\"`"),
         );
         return None;
     }
-    if !scope.exactly_one(&format!("phase `{name}`"), span, &keys) {
+    if !scope.exactly_one(owner, (table, span), &keys) {
         return None;
     }
     if let Some(list) = &raw.run {
@@ -158,7 +164,7 @@ fn action(at: &At<RawAction>, scope: &mut Scope<'_, '_>) -> Option<Action> {
         ("file", of(&raw.file)),
         ("checkpoint", raw.checkpoint.as_ref().map(|at| at.span)),
     ];
-    if !scope.exactly_one("an action", at.span, &keys) {
+    if !scope.exactly_one("an action", (at.span, at.span), &keys) {
         return None;
     }
     if let Some(list) = &raw.checkpoint {
@@ -166,11 +172,11 @@ fn action(at: &At<RawAction>, scope: &mut Scope<'_, '_>) -> Option<Action> {
     }
     if raw.sql.is_some() || raw.file.is_some() {
         let Some(list) = &raw.nodes else {
-            scope.missing_key("nodes", "an action that runs SQL", at.span);
+            scope.missing_key("nodes", "an action that runs SQL", (at.span, at.span));
             return None;
         };
         let nodes = nodes(list, scope);
-        let sql = sql_or_file(raw.sql.as_ref(), raw.file.as_ref(), "an action", at.span, scope)?;
+        let sql = sql_or_file(raw.sql.as_ref(), raw.file.as_ref(), "an action", (at.span, at.span), scope)?;
         return Some(Action::Sql { nodes, sql: sql.value });
     }
     for (field, make) in [
@@ -204,14 +210,24 @@ fn subscription(field: &Field<Text>, scope: &mut Scope<'_, '_>) -> Option<String
     scope.known(Kind::Subscription, &name).then_some(name.value.0)
 }
 
-/// Windows by name, each phase one of its own.
+/// Windows by name, each phase one of its own. `written` are the phases as they are written, `phases` those that
+/// could be read.
 pub(in crate::spec) fn windows(
     raw: &RawWindows,
+    written: &[At<RawPhase>],
     phases: &[Phase],
     scope: &mut Scope<'_, '_>,
 ) -> IndexMap<String, (usize, usize)> {
     let mut out: IndexMap<String, (usize, usize)> =
         phases.iter().enumerate().map(|(index, phase)| (phase.name.clone(), (index, index))).collect();
+    // A phase without a name is told; it may be the one that a window means.
+    let all_named = written.iter().all(|phase| phase.value.name.is_some()) && !scope.unread.covers(&["phases"]);
+    // A phase whose place could not be had is told, and stands last.
+    let all_placed = written.iter().all(|phase| {
+        let after = phase.value.after.as_ref();
+        !scope.unread.key(phase.span, "after")
+            && after.is_none_or(|after| phases.iter().any(|other| other.name == after.value))
+    });
     for (name, list) in raw {
         super::setup::check_name(name, scope);
         if phases.iter().any(|phase| phase.name == name.value) {
@@ -230,6 +246,7 @@ pub(in crate::spec) fn windows(
         for phase in &list.value {
             match phases.iter().position(|other| other.name == phase.value) {
                 Some(index) => indices.push(index),
+                None if !all_named || scope.unread.covers(&["phases", &phase.value]) => scope.failed = true,
                 None => scope.tell(
                     Issue::new(
                         Code::UnknownPhase,
@@ -241,13 +258,14 @@ pub(in crate::spec) fn windows(
                 ),
             }
         }
-        if indices.len() < list.value.len() {
+        if indices.len() < list.value.len() || scope.unread.covers(&["windows", &name.value]) {
             continue;
         }
         match (indices.first(), indices.windows(2).all(|pair| pair[1] == pair[0] + 1)) {
             (Some(first), true) => {
                 out.insert(name.value.clone(), (*first, first + indices.len() - 1));
             }
+            _ if !all_placed => scope.failed = true,
             _ => scope.tell(
                 Issue::new(
                     Code::Impossible,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 use super::nodes::RawSettings;
 use crate::spec::field::{At, Field, Named, Templated, is_template};
 use crate::spec::scalar::{Flag, Text};
-use crate::spec::scenario::{Publication, Published, PublishedTable, Written};
+use crate::spec::scenario::{Publication, Published, PublishedTable, UNREAD_NAME, Written};
 use crate::spec::scope::{Kind, Scope};
 use crate::text::quote::parse_name;
 use crate::text::{Code, Issue, Span};
@@ -18,7 +18,6 @@ use crate::text::{Code, Issue, Span};
 #[schemars(rename = "Publication")]
 pub(in crate::spec) struct RawPublication {
     /// Node that publishes.
-    #[schemars(required)]
     pub(in crate::spec) node: Field<Text>,
     /// Tables as SQL names them, or tables with `name`, `columns` and `where`.
     pub(in crate::spec) tables: Option<At<Vec<At<RawTable>>>>,
@@ -43,7 +42,6 @@ pub(in crate::spec) enum RawTable {
 #[schemars(rename = "PublishedTable")]
 pub(in crate::spec) struct RawNarrowed {
     /// Table as SQL names it.
-    #[schemars(required)]
     name: Field<Text>,
     /// Columns that are published (15 and later); default all.
     columns: Option<At<Vec<At<Templated<Text>>>>>,
@@ -92,19 +90,21 @@ impl JsonSchema for RawTable {
 pub(in crate::spec) fn lower(raw: &Named<RawPublication>, scope: &mut Scope<'_, '_>) -> IndexMap<String, Publication> {
     let mut out = IndexMap::new();
     for (name, at) in raw {
+        scope.enter("publications", name, at.span);
         let raw = &at.value;
         let owner = format!("publication `{}`", name.value);
-        let node = scope.required(&raw.node, "node", &owner, name.span).filter(|node| scope.known(Kind::Node, node));
-        let options = options(&raw.options, scope);
-        let of = published(raw, &owner, name.span, scope);
-        if let (Some(node), Some(of)) = (node, of) {
-            out.insert(name.value.clone(), Publication { span: name.span, node: node.value.0, of, options });
-        }
+        let place = (at.span, name.span);
+        let node = scope.required(&raw.node, "node", &owner, place).filter(|node| scope.known(Kind::Node, node));
+        let options = options(&raw.options, &["publications", &name.value], scope);
+        let of = published(raw, &owner, place, scope)
+            .unwrap_or(Published::Listed { tables: Vec::new(), schemas: Vec::new() });
+        let node = node.map_or_else(|| UNREAD_NAME.to_owned(), |node| node.value.0);
+        out.insert(name.value.clone(), Publication { span: name.span, node, of, options });
     }
     out
 }
 
-fn published(raw: &RawPublication, owner: &str, at: Span, scope: &mut Scope<'_, '_>) -> Option<Published> {
+fn published(raw: &RawPublication, owner: &str, at: (Span, Span), scope: &mut Scope<'_, '_>) -> Option<Published> {
     let all = scope.value(&raw.all_tables);
     let listed = raw.tables.as_ref().map(|list| list.span).or(raw.schemas.as_ref().map(|list| list.span));
     if let Some(all) = all
@@ -123,7 +123,7 @@ fn published(raw: &RawPublication, owner: &str, at: Span, scope: &mut Scope<'_, 
         let (name, narrowed) = match &entry.value {
             RawTable::Name(name) => (scope.at(&At { span: entry.span, value: name.clone() }), None),
             RawTable::Narrowed(narrowed) => {
-                (scope.required(&narrowed.name, "name", "a published table", entry.span), Some(narrowed))
+                (scope.required(&narrowed.name, "name", "a published table", (entry.span, entry.span)), Some(narrowed))
             }
         };
         let Some(name) = name else { continue };
@@ -160,16 +160,19 @@ fn published(raw: &RawPublication, owner: &str, at: Span, scope: &mut Scope<'_, 
     Some(Published::Listed { tables, schemas })
 }
 
-/// Options by PostgreSQL's own names, folded to lower case as SQL would.
-pub(in crate::spec) fn options(raw: &RawSettings, scope: &mut Scope<'_, '_>) -> IndexMap<String, Written> {
+/// Options of the table at `path` by PostgreSQL's own names, folded to lower case as SQL would.
+pub(in crate::spec) fn options(
+    raw: &RawSettings,
+    path: &[&str],
+    scope: &mut Scope<'_, '_>,
+) -> IndexMap<String, Written> {
     let mut out = IndexMap::new();
     for (name, field) in raw {
-        if let Some(at) = scope.at(field) {
-            out.insert(
-                name.value.to_lowercase(),
-                Written { value: at.value.0, key_span: name.span, value_span: at.span },
-            );
-        }
+        let Some(at) = scope.at(field) else {
+            scope.unread.note(None, path.iter().copied().chain(["options", &name.value.to_lowercase()]));
+            continue;
+        };
+        out.insert(name.value.to_lowercase(), Written { value: at.value.0, key_span: name.span, value_span: at.span });
     }
     out
 }

@@ -27,7 +27,6 @@ pub(in crate::spec) struct RawReport {
 #[schemars(rename = "ReportTable")]
 pub(in crate::spec) struct RawTable {
     /// Heading.
-    #[schemars(required)]
     title: Option<At<String>>,
     /// A line below the heading.
     note: Option<At<String>>,
@@ -106,10 +105,8 @@ impl JsonSchema for RawColumns {
 #[schemars(rename = "Column")]
 pub(in crate::spec) struct RawColumn {
     /// Heading.
-    #[schemars(required)]
     title: Option<At<String>>,
     /// Metric as `WINDOW.METRIC{label=value}`.
-    #[schemars(required)]
     value: Option<At<String>>,
     /// Scenario whose median each is divided by: a ratio of medians.
     relative_to: Option<At<String>>,
@@ -191,15 +188,17 @@ fn table(at: &At<RawTable>, known: &Referring<'_>, issues: &mut Issues) -> Optio
         return None;
     }
     let missing = |key: &str, issues: &mut Issues| {
+        if known.unread.key(at.span, key) {
+            return;
+        }
         issues.push(
             Issue::new(Code::MissingKey, format!("a report table has no `{key}`"), at.span, "this one")
                 .help(format!("add `{key} = …`")),
         );
     };
-    let Some(title) = &raw.title else {
+    if raw.title.is_none() {
         missing("title", issues);
-        return None;
-    };
+    }
     let scenarios = match &raw.scenarios {
         None => known.scenarios.iter().map(|name| (*name).to_owned()).collect(),
         Some(list) => list.value.iter().filter_map(|name| scenario(&name.value, name.span, known, issues)).collect(),
@@ -216,7 +215,7 @@ fn table(at: &At<RawTable>, known: &Referring<'_>, issues: &mut Issues) -> Optio
         Some((RawColumns::Listed(list), _)) => list.iter().filter_map(|at| column(at, known, issues)).collect(),
     };
     Some(TableSpec {
-        title: title.value.clone(),
+        title: raw.title.as_ref()?.value.clone(),
         note: raw.note.as_ref().map(|note| note.value.clone()),
         each: raw.each.map_or(Each::Scenario, |each| each.value),
         scenarios,
@@ -230,14 +229,13 @@ fn column(at: &At<RawColumn>, known: &Referring<'_>, issues: &mut Issues) -> Opt
         issues.push(not_yet("stat", "links and the matrix", stat.span));
         return None;
     }
-    let Some(value) = &raw.value else {
+    if raw.value.is_none() && !known.unread.key(at.span, "value") {
         issues.push(
             Issue::new(Code::MissingKey, "a column has no `value`", at.span, "this one")
                 .help("add value = \"WINDOW.METRIC\""),
         );
-        return None;
-    };
-    let value = reference(value, known, issues);
+    }
+    let value = raw.value.as_ref().and_then(|value| reference(value, known, issues));
     let relative_to = raw.relative_to.as_ref().and_then(|name| scenario(&name.value, name.span, known, issues));
     let mut published = IndexMap::new();
     for (name, figure) in &raw.published {

@@ -15,7 +15,6 @@ use crate::text::{Code, Issue, Span};
 #[schemars(rename = "Setup")]
 pub(in crate::spec) struct RawSetup {
     /// Name, by which scenarios change or leave out the step.
-    #[schemars(required)]
     pub(in crate::spec) name: Option<At<String>>,
     /// The step that a scenario's new one stands behind; without it, new steps come last.
     pub(in crate::spec) after: Option<At<String>>,
@@ -90,23 +89,22 @@ pub(in crate::spec) fn lower(steps: &[At<RawSetup>], scope: &mut Scope<'_, '_>) 
     let mut out: Vec<Setup> = Vec::new();
     for at in steps {
         let raw = &at.value;
-        let Some(name) =
-            name_of(raw.name.as_ref(), "a setup step", at.span, out.iter().map(|step| step.name.as_str()), scope)
-        else {
-            continue;
-        };
-        let owner = format!("setup step `{name}`");
+        let taken = out.iter().map(|step| step.name.as_str());
+        let name = name_of(raw.name.as_ref(), "a setup step", at.span, taken, scope);
+        let owner = name.as_ref().map_or_else(|| "a setup step".to_owned(), |name| format!("setup step `{name}`"));
+        let place = (at.span, raw.name.as_ref().map_or(at.span, |name| name.span));
         let nodes = match &raw.nodes {
             Some(list) => nodes(list, scope),
             None => {
-                scope.missing_key("nodes", &owner, at.span);
-                continue;
+                scope.missing_key("nodes", &owner, place);
+                Vec::new()
             }
         };
         if scope.later(raw.pgbench_init.as_ref(), "pgbench_init", "set-up once") {
             continue;
         }
-        if let Some(sql) = sql_or_file(raw.sql.as_ref(), raw.file.as_ref(), &owner, at.span, scope) {
+        let sql = sql_or_file(raw.sql.as_ref(), raw.file.as_ref(), &owner, place, scope);
+        if let (Some(name), Some(sql)) = (name, sql) {
             out.push(Setup { name, nodes, sql: sql.value, span: sql.span });
         }
     }
@@ -118,10 +116,10 @@ pub(in crate::spec) fn sql_or_file(
     sql: Option<&At<Templated<Text>>>,
     file: Option<&At<Templated<Text>>>,
     owner: &str,
-    at: Span,
+    place: (Span, Span),
     scope: &mut Scope<'_, '_>,
 ) -> Option<At<String>> {
-    if !scope.exactly_one(owner, at, &[("sql", sql.map(|sql| sql.span)), ("file", file.map(|file| file.span))]) {
+    if !scope.exactly_one(owner, place, &[("sql", sql.map(|sql| sql.span)), ("file", file.map(|file| file.span))]) {
         return None;
     }
     match (sql, file) {
@@ -140,7 +138,7 @@ pub(in crate::spec) fn name_of<'a>(
     scope: &mut Scope<'_, '_>,
 ) -> Option<String> {
     let Some(name) = name else {
-        scope.missing_key("name", owner, at);
+        scope.missing_key("name", owner, (at, at));
         return None;
     };
     check_name(name, scope);

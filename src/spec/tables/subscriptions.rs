@@ -8,7 +8,7 @@ use super::nodes::RawSettings;
 use super::publications::options;
 use crate::spec::field::{At, Field, Later, Named, Templated};
 use crate::spec::scalar::Text;
-use crate::spec::scenario::{Publication, Subscription};
+use crate::spec::scenario::{Publication, Subscription, UNREAD_NAME};
 use crate::spec::scope::{Kind, Scope};
 use crate::text::{Code, Issue};
 
@@ -22,10 +22,8 @@ use crate::text::{Code, Issue};
 #[schemars(rename = "Subscription")]
 pub(in crate::spec) struct RawSubscription {
     /// Node that subscribes.
-    #[schemars(required)]
     pub(in crate::spec) node: Field<Text>,
     /// Publications by name; all of one node.
-    #[schemars(required)]
     pub(in crate::spec) publications: Option<At<Vec<At<Templated<Text>>>>>,
     /// Options of CREATE SUBSCRIPTION, such as { binary = true, streaming = "parallel" }.
     pub(in crate::spec) options: RawSettings,
@@ -48,37 +46,37 @@ pub(in crate::spec) fn lower(
 ) -> IndexMap<String, Subscription> {
     let mut out = IndexMap::new();
     for (name, at) in raw {
+        scope.enter("subscriptions", name, at.span);
         let raw = &at.value;
         let owner = format!("subscription `{}`", name.value);
         scope.later(raw.count.as_ref(), "count", "the matrix");
-        let node = scope.required(&raw.node, "node", &owner, name.span).filter(|node| scope.known(Kind::Node, node));
-        let options = options(&raw.options, scope);
-        for (option, written) in &options {
-            if let Some((_, reason)) = OURS.iter().find(|(ours, _)| ours == option) {
-                scope.tell(
-                    Issue::new(
-                        Code::Impossible,
-                        format!("`{option}` cannot be set"),
-                        written.key_span,
-                        "the runner's own",
-                    )
+        let place = (at.span, name.span);
+        let node = scope.required(&raw.node, "node", &owner, place).filter(|node| scope.known(Kind::Node, node));
+        let mut options = options(&raw.options, &["subscriptions", &name.value], scope);
+        options.retain(|option, written| {
+            let Some((_, reason)) = OURS.iter().find(|(ours, _)| ours == option) else { return true };
+            scope.tell(
+                Issue::new(Code::Impossible, format!("`{option}` cannot be set"), written.key_span, "the runner's own")
                     .help((*reason).to_owned()),
-                );
-            }
+            );
+            false
+        });
+        let list = raw.publications.as_ref().map(|list| list.value.as_slice()).unwrap_or_default();
+        if list.is_empty() {
+            scope.missing_key("publications", &owner, place);
         }
-        let Some(list) = raw.publications.as_ref().filter(|list| !list.value.is_empty()) else {
-            scope.missing_key("publications", &owner, name.span);
-            continue;
-        };
-        let written: Vec<At<Text>> = list.value.iter().filter_map(|field| scope.at(field)).collect();
+        let written: Vec<At<Text>> = list.iter().filter_map(|field| scope.at(field)).collect();
         let known: Vec<&At<Text>> = written.iter().filter(|name| scope.known(Kind::Publication, name)).collect();
         let publishers: Vec<(&At<Text>, &Publication)> = known
             .iter()
             .filter_map(|name| publications.get(&name.value.0).map(|publication| (*name, publication)))
+            .filter(|(_, publication)| publication.node != UNREAD_NAME)
             .collect();
-        let Some((first_name, first)) = publishers.first() else { continue };
-        for (other_name, other) in &publishers[1..] {
-            if other.node != first.node {
+        let first = publishers.first();
+        for (other_name, other) in publishers.iter().skip(1) {
+            if let Some((first_name, first)) = first
+                && other.node != first.node
+            {
                 scope.tell(
                     Issue::new(
                         Code::Impossible,
@@ -91,29 +89,30 @@ pub(in crate::spec) fn lower(
                 );
             }
         }
-        if let Some(node) = node {
-            if node.value.0 == first.node {
-                scope.tell(
-                    Issue::new(
-                        Code::Impossible,
-                        format!("{owner} subscribes to its own node"),
-                        node.span,
-                        "publishes already",
-                    )
-                    .help("choose another node"),
-                );
-            }
-            out.insert(
-                name.value.clone(),
-                Subscription {
-                    span: name.span,
-                    node: node.value.0,
-                    publisher: first.node.clone(),
-                    publications: publishers.iter().map(|(name, _)| name.value.0.clone()).collect(),
-                    options,
-                },
+        if let (Some(node), Some((_, first))) = (&node, first)
+            && node.value.0 == first.node
+        {
+            scope.tell(
+                Issue::new(
+                    Code::Impossible,
+                    format!("{owner} subscribes to its own node"),
+                    node.span,
+                    "publishes already",
+                )
+                .help("choose another node"),
             );
         }
+        let name_or_unread = |name: Option<String>| name.unwrap_or_else(|| UNREAD_NAME.to_owned());
+        out.insert(
+            name.value.clone(),
+            Subscription {
+                span: name.span,
+                publisher: name_or_unread(first.map(|(_, first)| first.node.clone())),
+                node: name_or_unread(node.map(|node| node.value.0)),
+                publications: known.iter().map(|name| name.value.0.clone()).collect(),
+                options,
+            },
+        );
     }
     out
 }

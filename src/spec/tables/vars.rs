@@ -4,48 +4,55 @@ use indexmap::IndexMap;
 
 use crate::spec::field::{At, is_template};
 use crate::spec::scalar::VarValue;
-use crate::spec::template::Engine;
+use crate::spec::template::{Engine, Variables};
+use crate::spec::unread::Unread;
 use crate::text::Issue;
 
 pub(in crate::spec) type RawVars = IndexMap<At<String>, At<VarValue>>;
 
 /// The variables of one cell: the point of the axes wins over `[vars]`.
-pub(in crate::spec) fn context(
+pub(in crate::spec) fn variables(
     scenario: &str,
     vars: &RawVars,
     point: &[(String, VarValue)],
     engine: &mut Engine<'_>,
+    unread: &Unread,
     mut tell: impl FnMut(Issue),
-) -> tera::Context {
-    let mut context = tera::Context::new();
-    context.insert("scenario".to_owned(), scenario);
+) -> Variables {
+    let mut out = Variables::new(unread.clone());
+    out.insert("scenario", scenario);
     for (name, value) in point {
-        insert(&mut context, name, value);
+        insert(&mut out, name, value);
+    }
+    // Poisoned rather than left out, so that a variable's own mistake is not told again at each use.
+    for name in unread.names_below(&["vars"]) {
+        if !out.contains(name) {
+            out.poison(name);
+        }
     }
     for (name, at) in vars {
         if point.iter().any(|(axis, _)| *axis == name.value) {
             continue;
         }
         match &at.value {
-            VarValue::Str(text) if is_template(text) => match engine.render(text, at.span, &context) {
-                Ok(text) => insert(&mut context, &name.value, &VarValue::of_text(&text)),
-                Err(issue) => {
-                    tell(issue);
-                    // Defined all the same, so that this mistake is not told again at each use.
-                    insert(&mut context, &name.value, &VarValue::Int(1));
+            VarValue::Str(text) if is_template(text) => match engine.render(text, at.span, &out) {
+                Ok(text) => insert(&mut out, &name.value, &VarValue::of_text(&text)),
+                Err(mistakes) => {
+                    mistakes.into_iter().for_each(&mut tell);
+                    out.poison(&name.value);
                 }
             },
-            value => insert(&mut context, &name.value, value),
+            value => insert(&mut out, &name.value, value),
         }
     }
-    context
+    out
 }
 
-fn insert(context: &mut tera::Context, name: &str, value: &VarValue) {
+fn insert(variables: &mut Variables, name: &str, value: &VarValue) {
     match value {
-        VarValue::Int(n) => context.insert(name.to_owned(), n),
-        VarValue::Float(n) => context.insert(name.to_owned(), n),
-        VarValue::Bool(flag) => context.insert(name.to_owned(), flag),
-        VarValue::Str(text) => context.insert(name.to_owned(), text),
+        VarValue::Int(n) => variables.insert(name, n),
+        VarValue::Float(n) => variables.insert(name, n),
+        VarValue::Bool(flag) => variables.insert(name, flag),
+        VarValue::Str(text) => variables.insert(name, text),
     }
 }

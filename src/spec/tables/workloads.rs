@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::script::Script;
 use crate::spec::field::{At, Field, Later, Named, Templated};
 use crate::spec::scalar::{Count, OneOf, Span_, Text, Word};
-use crate::spec::scenario::{Extent, Protocol, ScriptText, Workload};
+use crate::spec::scenario::{Extent, Protocol, ScriptText, UNREAD_NAME, Workload};
 use crate::spec::scope::{Chosen, Kind, Scope, is_name, not_yet};
 use crate::text::{Code, Issue, Span};
 
@@ -17,7 +17,6 @@ use crate::text::{Code, Issue, Span};
 #[schemars(rename = "Workload")]
 pub(in crate::spec) struct RawWorkload {
     /// Node under load.
-    #[schemars(required)]
     pub(in crate::spec) node: Field<Text>,
     /// Client connections. Default 1.
     pub(in crate::spec) clients: Field<Count>,
@@ -114,18 +113,19 @@ const MAX_CLIENTS: u64 = 10_000;
 pub(in crate::spec) fn lower(raw: &Named<RawWorkload>, scope: &mut Scope<'_, '_>) -> IndexMap<String, Workload> {
     let mut out = IndexMap::new();
     for (name, at) in raw {
-        if let Some(workload) = workload(name, &at.value, scope) {
-            out.insert(name.value.clone(), workload);
-        }
+        scope.enter("workloads", name, at.span);
+        out.insert(name.value.clone(), workload(name, at, scope));
     }
     out
 }
 
-fn workload(name: &At<String>, raw: &RawWorkload, scope: &mut Scope<'_, '_>) -> Option<Workload> {
+fn workload(name: &At<String>, at: &At<RawWorkload>, scope: &mut Scope<'_, '_>) -> Workload {
+    let raw = &at.value;
+    let place = (at.span, name.span);
     let owner = format!("workload `{}`", name.value);
     scope.later(raw.cpus.as_ref(), "cpus", "pinning");
     scope.later(raw.rate.as_ref(), "rate", "the rest of pgbench's language");
-    let node = scope.required(&raw.node, "node", &owner, name.span).filter(|node| scope.known(Kind::Node, node));
+    let node = scope.required(&raw.node, "node", &owner, place).filter(|node| scope.known(Kind::Node, node));
     let small = |count: Count| u32::try_from(count.0.min(MAX_CLIENTS)).expect("bounded above");
     let clients = scope.chosen(&raw.clients, 1, small);
     let threads = scope.value(&raw.threads).map(|at| Chosen { value: small(at.value), at: Some(at.span) });
@@ -146,24 +146,27 @@ fn workload(name: &At<String>, raw: &RawWorkload, scope: &mut Scope<'_, '_>) -> 
         }
     };
     let (transactions, duration) = (scope.value(&raw.transactions), scope.value(&raw.duration));
-    let spans = |a: Option<crate::text::Span>, b: Option<crate::text::Span>| [("transactions", a), ("duration", b)];
-    let given = spans(raw.transactions.as_ref().map(|at| at.span), raw.duration.as_ref().map(|at| at.span));
-    let one_extent = scope.exactly_one(&owner, name.span, &given);
+    let given = [
+        ("transactions", raw.transactions.as_ref().map(|at| at.span)),
+        ("duration", raw.duration.as_ref().map(|at| at.span)),
+    ];
+    let one_extent = scope.exactly_one(&owner, place, &given);
     let extent = match (transactions, duration) {
         (Some(n), _) => Some(Extent::Transactions(n.value.0)),
         (_, Some(length)) => Some(Extent::Duration(length.value.0)),
         _ => None,
     };
-    let scripts = scripts(&name.value, raw, &owner, name.span, protocol.value, scope);
-    Some(Workload {
+    let scripts = scripts(&name.value, raw, &owner, place, protocol.value, scope);
+    Workload {
         span: name.span,
-        node: node?.value.0,
+        node: node.map_or_else(|| UNREAD_NAME.to_owned(), |node| node.value.0),
         clients,
         threads,
-        extent: extent.filter(|_| one_extent)?,
+        // What is told as wrong is not run: this cell then is none that can be.
+        extent: extent.filter(|_| one_extent).unwrap_or(Extent::Transactions(0)),
         protocol,
-        scripts: scripts?,
-    })
+        scripts: scripts.unwrap_or_default(),
+    }
 }
 
 /// The scripts of a workload: its one, named like itself, or its list.
@@ -171,7 +174,7 @@ fn scripts(
     name: &str,
     raw: &RawWorkload,
     owner: &str,
-    at: Span,
+    at: (Span, Span),
     protocol: Protocol,
     scope: &mut Scope<'_, '_>,
 ) -> Option<Vec<ScriptText>> {
@@ -225,7 +228,7 @@ fn one_of_several(
     raw: &At<RawScript>,
     scope: &mut Scope<'_, '_>,
 ) -> (Option<At<Text>>, Option<At<String>>) {
-    let (at, raw) = (raw.span, &raw.value);
+    let (at, raw) = ((raw.span, raw.span), &raw.value);
     let owner = format!("a script of {owner}");
     let name = scope.required(&raw.name, "name", &owner, at).filter(|name| {
         let good = is_name(&name.value.0);

@@ -1,12 +1,14 @@
 //! What several tests of the crate share.
 
+pub(crate) mod postgres;
 pub(crate) mod published;
 pub(crate) mod records;
+pub(crate) mod runner;
 
 use std::path::Path;
 
-use runner::spec::{Options, Read, Spec, read};
-use runner::text::SourceMap;
+use ::runner::spec::{Options, Read, Spec, read};
+use ::runner::text::SourceMap;
 
 /// Reads the text of a spec that needs no other text and has no mistake.
 pub(crate) fn spec(text: &str) -> Spec {

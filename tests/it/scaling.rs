@@ -1,0 +1,94 @@
+//! Ten times as many cells may take at most twelve times as long to lower and to plan.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use runner::plan;
+use runner::spec::{Options, Read, VarValue, read_at_points};
+use runner::text::SourceMap;
+
+use crate::texts::{facts, read_file, top};
+
+const SPEC: &str = "specs/replica_identity_full.toml";
+
+/// Points of two axes. The spec has two scenarios, so there are twice as many cells.
+fn points(count: usize) -> Vec<Vec<(String, VarValue)>> {
+    let value = |n: usize| VarValue::Int(i64::try_from(n).expect("small"));
+    (0..count)
+        .map(|n| vec![("rows".to_owned(), value(10_000 + n)), ("changed".to_owned(), value(1 + n % 1000))])
+        .collect()
+}
+
+/// The shortest of several times that reading, lowering and planning so many cells took: reading apart.
+fn fastest(cells: usize, repeats: usize) -> (Duration, Duration) {
+    let mut sources = SourceMap::default();
+    sources.add(SPEC, std::fs::read_to_string(top().join(SPEC)).expect("a spec that is shipped"));
+    let (points, facts) = (points(cells / 2), facts(&[18]));
+    let mut least = (Duration::MAX, Duration::MAX);
+    for _ in 0..repeats {
+        let start = Instant::now();
+        let Read::Done(spec, mut issues) = read_at_points(Path::new(SPEC), &sources, Options::default(), &points)
+        else {
+            panic!("every text is there");
+        };
+        let lowered = start.elapsed();
+        let plan = plan::plan(&spec, &sources, &facts, &mut issues);
+        let planned = start.elapsed() - lowered;
+        assert!(issues.is_empty(), "{:?}", issues.as_slice());
+        assert_eq!(plan.cells.len(), cells);
+        least = (least.0.min(lowered), least.1.min(planned));
+    }
+    least
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "the figures are for whoever asks with --nocapture")]
+fn ten_times_as_many_cells_take_at_most_twelve_times_as_long() {
+    // A busy machine makes single times long, not short: another try can only be fairer.
+    let mut ratios = Vec::new();
+    for _ in 0..3 {
+        let few = fastest(1_000, 5);
+        let many = fastest(10_000, 2);
+        let ratio = (many.0 + many.1).as_secs_f64() / (few.0 + few.1).as_secs_f64();
+        eprintln!("1,000 cells: {few:?}; 10,000 cells: {many:?} (lowered, planned); ratio {ratio:.1}");
+        ratios.push(ratio);
+        if ratio <= 12.0 {
+            return;
+        }
+    }
+    panic!("10,000 cells take {ratios:?} times as long as 1,000");
+}
+
+#[test]
+fn mistakes_of_every_cell_are_told_once_and_in_no_more_than_linear_time() {
+    // An undefined variable, a value of the wrong type and an option that a version lacks in each of many cells.
+    let text = std::fs::read_to_string(top().join(SPEC)).expect("a spec that is shipped");
+    let text = text
+        .replace("{{ rows - changed }}", "{{ row - changed }}")
+        .replace("transactions = 1", "transactions = \"{{ rows }}.5\"")
+        .replace("copy_data = true", "copy_dat = true")
+        .replace("clients = 1", "clients = \"{{ rows / 3 }}\"");
+    let mut sources = SourceMap::default();
+    sources.add(SPEC, text);
+    let mut least = [Duration::MAX; 2];
+    for _ in 0..3 {
+        for (index, cells) in [500, 5_000].into_iter().enumerate() {
+            let start = Instant::now();
+            let points = points(cells / 2);
+            let Read::Done(spec, mut issues) = read_at_points(Path::new(SPEC), &sources, Options::default(), &points)
+            else {
+                panic!("every text is there");
+            };
+            plan::plan(&spec, &sources, &facts(&[18]), &mut issues);
+            assert_eq!((spec.cells.len(), issues.as_slice().len()), (0, 4), "{:?}", issues.as_slice());
+            least[index] = least[index].min(start.elapsed());
+        }
+    }
+    let ratio = least[1].as_secs_f64() / least[0].as_secs_f64();
+    assert!(ratio <= 14.0, "ten times as many cells with mistakes take {ratio:.1} times as long");
+}
+
+#[test]
+fn the_spec_is_the_one_that_is_shipped() {
+    assert_eq!(read_file(Path::new(SPEC)).spec.cells.len(), 2);
+}

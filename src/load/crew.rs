@@ -2,6 +2,7 @@
 //!
 //! How a thread waits for its clients is `worker`'s; what the owner of a load can do is `running`'s.
 
+use super::choice::Choice;
 use super::client::{Client, Quota, Tally};
 use super::error::LoadError;
 use super::gate::Gate;
@@ -162,6 +163,7 @@ impl Part {
     fn clients(&self) -> Result<(Vec<Client>, Vec<u32>), LoadError> {
         let mut clients = Vec::new();
         let mut pids = Vec::new();
+        let weights: Vec<u32> = self.request.scripts.iter().map(|script| script.weight).collect();
         for number in (self.worker..self.request.clients).step_by(self.workers as usize) {
             let session = Session::open(&self.request.target, &self.statements, number)?;
             locked(&self.shared.handles).push(session.shutdown_handle());
@@ -176,7 +178,8 @@ impl Part {
                     scale: self.request.scale,
                 },
             );
-            clients.push(Client::new(number, session, Arc::clone(&self.statements), machine));
+            let choice = Choice::new(&self.seeds, number, &weights);
+            clients.push(Client::new(number, session, Arc::clone(&self.statements), machine, choice));
         }
         Ok((clients, pids))
     }
@@ -185,7 +188,8 @@ impl Part {
     fn observe(&self, clients: &mut [Client], started: Instant) -> Result<WorkerReport, LoadError> {
         let cpu_before = thread_cpu();
         let mut tally = Tally {
-            script: ScriptReport::new(&self.statements.name),
+            scripts: self.request.scripts.iter().map(|script| ScriptReport::new(&script.name)).collect(),
+            committed: 0,
             last_end: None,
             progress: &self.shared.progress[self.worker as usize].0,
             stop: &self.shared.stop,
@@ -199,7 +203,7 @@ impl Part {
         };
         drive(clients, quota, &mut tally)?;
         Ok(WorkerReport {
-            scripts: vec![tally.script],
+            scripts: tally.scripts,
             clients: clients.iter().map(Client::report).collect(),
             last_end: tally.last_end,
             cpu: thread_cpu().saturating_sub(cpu_before),

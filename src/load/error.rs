@@ -9,11 +9,14 @@ use std::io;
 /// The end of a load before its time. Each text fits behind "failed to run the load: ".
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The number of scripts is not supported.
-    #[error("a load has exactly one script for now, and this one has {count}")]
-    Scripts {
-        /// How many there are.
-        count: usize,
+    /// Nothing to send.
+    #[error("the load has no script with a weight; give it at least one")]
+    NoScripts,
+    /// A pipeline in the simple protocol, which has none.
+    #[error("script \"{script}\" has a pipeline, which the simple protocol cannot send; use extended or prepared")]
+    SimplePipeline {
+        /// The script's name.
+        script: String,
     },
     /// Nobody to send anything.
     #[error("the load has no clients; `clients` must be at least 1")]
@@ -72,6 +75,17 @@ pub enum LoadError {
         /// Why.
         #[source]
         source: Box<RunError>,
+    },
+    /// A client lost its connection between statements.
+    #[error("client {client} had to give up in a \\sleep of script \"{script}\": {source}")]
+    Asleep {
+        /// The client, from 0.
+        client: u32,
+        /// The script's name.
+        script: String,
+        /// Why.
+        #[source]
+        source: WireError,
     },
     /// A script ended inside a transaction block.
     #[error(

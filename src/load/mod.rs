@@ -5,6 +5,7 @@
 //! [`Finished`] load, whose connections stay open until they are dropped. It reads no server counters and judges
 //! nothing. Beside it stands the [`consumer`] of a slot, the load of decoding.
 
+mod choice;
 mod client;
 pub mod consumer;
 mod crew;
@@ -13,6 +14,7 @@ mod gate;
 mod readiness;
 mod report;
 mod request;
+mod results;
 mod running;
 mod session;
 mod worker;
@@ -24,3 +26,5 @@ pub use running::{Finished, OpenConnections, Ready, Running, connect};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_language;

@@ -2,16 +2,17 @@
 //!
 //! It knows sockets and their numbers, nothing of what comes over them.
 
-use rustix::event::Timespec;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::io;
+use std::time::Instant;
 
 #[cfg(target_os = "linux")]
 mod system {
     use super::{BorrowedFd, Timespec};
     use rustix::buffer::spare_capacity;
-    use rustix::event::epoll;
+    use rustix::event::{PollFd, PollFlags, epoll, poll};
     use rustix::fd::OwnedFd;
 
     /// An epoll set.
@@ -42,6 +43,14 @@ mod system {
                 let data = event.data;
                 data.u64() as usize
             }));
+            Ok(())
+        }
+
+        /// As `collect`, to the nanosecond: an epoll set knows milliseconds only, but is itself a descriptor to poll.
+        pub(super) fn collect_within(&mut self, time: &Timespec, ready: &mut Vec<usize>) -> rustix::io::Result<()> {
+            if poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(time))? > 0 {
+                self.collect(Some(&Timespec::default()), ready)?;
+            }
             Ok(())
         }
     }
@@ -87,10 +96,31 @@ mod system {
             );
             Ok(())
         }
+
+        pub(super) fn collect_within(&mut self, time: &Timespec, ready: &mut Vec<usize>) -> rustix::io::Result<()> {
+            self.collect(Some(time), ready)
+        }
     }
 }
 
 pub(super) use system::Readiness;
+
+fn time_left(until: Instant) -> Timespec {
+    let left = until.saturating_duration_since(Instant::now());
+    Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() }
+}
+
+/// Waits until there is something to read (or the stream has ended), which is true, or until the time has come.
+pub(super) fn readable_before(fd: BorrowedFd<'_>, until: Instant) -> io::Result<bool> {
+    while Instant::now() < until {
+        match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&time_left(until))) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => return Ok(true),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(false)
+}
 
 impl Readiness {
     /// Nothing to wait for yet; room for `sockets`.
@@ -108,9 +138,20 @@ impl Readiness {
         Ok(self.remove(number, fd)?)
     }
 
-    /// Waits until at least one socket has something to read (or has ended) and puts the numbers into `ready`.
-    pub(super) fn wait(&mut self, ready: &mut Vec<usize>) -> io::Result<()> {
+    /// Waits until at least one socket has something to read (or has ended) and puts the numbers into `ready`; none if
+    /// it is `until` before.
+    pub(super) fn wait(&mut self, until: Option<Instant>, ready: &mut Vec<usize>) -> io::Result<()> {
         ready.clear();
+        let Some(until) = until else {
+            return self.wait_for_ever(ready);
+        };
+        match self.collect_within(&time_left(until), ready) {
+            Ok(()) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn wait_for_ever(&mut self, ready: &mut Vec<usize>) -> io::Result<()> {
         loop {
             match self.collect(None, ready) {
                 Ok(()) if ready.is_empty() => {}

@@ -38,7 +38,7 @@ pub struct ScriptReport {
     /// The failed ones by SQLSTATE.
     pub errors: BTreeMap<String, Failures>,
     /// Latency of the committed transactions in nanoseconds: from just before the first statement is sent until the
-    /// last statement's reply is complete.
+    /// last statement's reply is complete. A `\sleep` is part of it, wherever it stands, as it is in pgbench's.
     pub latency_ns: Histogram<u64>,
 }
 

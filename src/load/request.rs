@@ -33,7 +33,7 @@ pub struct LoadScript {
     pub name: String,
     /// The script itself.
     pub script: Arc<Script>,
-    /// Its share among the load's scripts.
+    /// Its share among the load's scripts; one of weight 0 never runs.
     pub weight: u32,
 }
 
@@ -42,7 +42,7 @@ pub struct LoadScript {
 pub struct LoadRequest {
     /// The server, and the `application_name` by which the load's sessions are known.
     pub target: Target,
-    /// The scripts; exactly one for now.
+    /// The scripts; each transaction runs one of them, drawn by weight.
     pub scripts: Vec<LoadScript>,
     /// How statements travel.
     pub protocol: Protocol,
@@ -61,8 +61,14 @@ pub struct LoadRequest {
 impl LoadRequest {
     /// Refuses what cannot be performed.
     pub(super) fn check(&self) -> Result<(), LoadError> {
-        if self.scripts.len() != 1 {
-            return Err(LoadError::Scripts { count: self.scripts.len() });
+        if self.scripts.iter().all(|script| script.weight == 0) {
+            return Err(LoadError::NoScripts);
+        }
+        let pipelined = |script: &&LoadScript| script.script.pipelines().is_some();
+        if self.protocol == Protocol::Simple
+            && let Some(script) = self.scripts.iter().find(pipelined)
+        {
+            return Err(LoadError::SimplePipeline { script: script.name.clone() });
         }
         if self.clients == 0 {
             return Err(LoadError::NoClients);

@@ -22,8 +22,7 @@ pub fn connect(request: LoadRequest) -> Result<Ready, LoadError> {
     request.check()?;
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get) as u32;
     let workers = request.threads.unwrap_or_else(|| threads(request.clients, cores)).clamp(1, request.clients);
-    let script = request.scripts[0].clone();
-    let statements = Arc::new(Statements::new(script.name, script.script.as_ref().clone(), request.protocol)?);
+    let statements = Arc::new(Statements::new(&request.scripts, request.protocol)?);
     let seeds = Arc::new(Seeds::new(request.seed, request.clients as usize));
     let (sender, outcome) = oneshot::channel();
     let shared = Arc::new(Shared::new(workers, request.clients, sender));

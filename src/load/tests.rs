@@ -240,10 +240,14 @@ fn a_load_that_is_never_started_closes_its_connections() {
 }
 
 #[test]
-fn a_load_without_clients_or_with_two_scripts_is_refused() {
+fn a_load_without_clients_or_scripts_is_refused() {
     let mut one = request(FakeServer::target(), 0, 1, 1, "UPDATE t;\n");
     assert!(matches!(connect(one.clone()), Err(LoadError::NoClients)));
     one.clients = 1;
-    one.scripts.push(one.scripts[0].clone());
-    assert!(matches!(connect(one), Err(LoadError::Scripts { count: 2 })));
+    one.scripts[0].weight = 0;
+    assert!(matches!(connect(one.clone()), Err(LoadError::NoScripts)));
+    one.scripts.clear();
+    assert!(matches!(connect(one), Err(LoadError::NoScripts)));
+    let one = request(FakeServer::target(), 1, 1, 1, "\\startpipeline\nUPDATE t;\n\\endpipeline\n");
+    assert!(matches!(connect(one), Err(LoadError::SimplePipeline { .. })));
 }

@@ -4,10 +4,12 @@
 
 use super::client::{Client, Next, Quota, Tally};
 use super::error::LoadError;
-use super::readiness::Readiness;
+use super::readiness::{Readiness, readable_before};
 use rustix::fd::AsFd;
 use rustix::time::{ClockId, clock_gettime};
-use std::time::Duration;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::{Duration, Instant};
 
 /// Drives the clients to their ends. One client is waited for in its read; several by readiness.
 pub(super) fn drive(
@@ -24,33 +26,76 @@ pub(super) fn drive(
 /// The thread belongs to one client and blocks in its reads: no system call but send and receive.
 fn drive_one(client: &mut Client, quota: Quota, tally: &mut Tally<'_>) -> Result<(), LoadError> {
     let mut next = client.start(quota, tally)?;
-    while next == Next::Reply {
-        next = client.wait(tally)?;
+    loop {
+        next = match next {
+            Next::Reply => client.wait(tally)?,
+            Next::Sleep(until) => sleep_one(client, until, tally)?,
+            Next::Over => return Ok(()),
+        };
     }
-    Ok(())
+}
+
+/// Lets a client of its own thread sleep, unless its connection ends before.
+#[cold]
+fn sleep_one(client: &mut Client, until: Instant, tally: &mut Tally<'_>) -> Result<Next, LoadError> {
+    while readable_before(client.session().as_fd(), until).map_err(|source| LoadError::Wait { source })? {
+        if client.poll(tally)? == Next::Over {
+            return Ok(Next::Over);
+        }
+    }
+    client.wake(tally)
 }
 
 /// The thread serves many clients, whichever has an answer.
 fn drive_many(clients: &mut [Client], quota: impl Fn(usize) -> Quota, tally: &mut Tally<'_>) -> Result<(), LoadError> {
     let failed = |source| LoadError::Wait { source };
     let mut readiness = Readiness::new(clients.len()).map_err(failed)?;
+    let mut asleep = BinaryHeap::new();
     let mut running = 0_usize;
     for (number, client) in clients.iter_mut().enumerate() {
-        if client.start(quota(number), tally)? == Next::Reply {
+        let next = client.start(quota(number), tally)?;
+        if next != Next::Over {
             let socket = client.session().as_fd();
             readiness.watch(number, socket).map_err(failed)?;
             running += 1;
         }
+        if let Next::Sleep(until) = next {
+            asleep.push(Reverse((until, number)));
+        }
     }
     let mut ready = Vec::with_capacity(clients.len());
     while running > 0 {
-        readiness.wait(&mut ready).map_err(failed)?;
+        let first = asleep.peek().map(|&Reverse((until, _))| until);
+        readiness.wait(first, &mut ready).map_err(failed)?;
+        let mut follow = |number: usize, client: &Client, next: Next, asleep: &mut BinaryHeap<_>| {
+            match next {
+                Next::Reply => {}
+                Next::Sleep(until) => asleep.push(Reverse((until, number))),
+                Next::Over => {
+                    readiness.forget(number, client.session().as_fd()).map_err(failed)?;
+                    running -= 1;
+                }
+            }
+            Ok(())
+        };
         for &number in &ready {
             let client = &mut clients[number];
-            if client.poll(tally)? == Next::Over {
-                let socket = client.session().as_fd();
-                readiness.forget(number, socket).map_err(failed)?;
-                running -= 1;
+            let next = client.poll(tally)?;
+            follow(number, client, next, &mut asleep)?;
+        }
+        if first.is_none() {
+            continue;
+        }
+        let now = Instant::now();
+        while let Some(&Reverse((until, number))) = asleep.peek()
+            && until <= now
+        {
+            asleep.pop();
+            let client = &mut clients[number];
+            // One whose connection has ended in its sleep is over already.
+            if client.asleep_until() == Some(until) {
+                let next = client.wake(tally)?;
+                follow(number, client, next, &mut asleep)?;
             }
         }
     }

@@ -89,7 +89,12 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
             format!("{} on {}, {} client(s), {}", extent, load.node, load.clients.value, load.protocol.value.as_str()),
         );
         for script in &load.scripts {
-            out.insert(format!("workload `{name}`: script"), one_line(&script.text));
+            let (key, weight) = if load.scripts.len() > 1 {
+                (format!(" `{}`", script.name), format!("weight {}: ", script.weight))
+            } else {
+                (String::new(), String::new())
+            };
+            out.insert(format!("workload `{name}`: script{key}"), format!("{weight}{}", one_line(&script.text)));
         }
     }
     for phase in &scenario.phases {

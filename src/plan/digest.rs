@@ -34,6 +34,9 @@ pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
         }
         for load in cell.scenario.workloads.values() {
             let scripts: Vec<&String> = load.scripts.iter().map(|script| &script.text).collect();
+            if scripts.len() > 1 {
+                line(&load.scripts.iter().map(|script| script.weight).collect::<Vec<_>>());
+            }
             line(&(
                 &load.node,
                 load.clients.value,

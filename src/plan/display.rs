@@ -142,7 +142,8 @@ impl Printer<'_> {
                 self.setting(2, key, &value, &origin);
             }
             for script in &load.scripts {
-                self.line(2, &format!("script {}  {}", script.name, self.sources.locate(script.span)));
+                let weight = if load.scripts.len() > 1 { format!(", weight {}", script.weight) } else { String::new() };
+                self.line(2, &format!("script {}{weight}  {}", script.name, self.sources.locate(script.span)));
                 self.line(3, script.text.trim());
             }
         }

@@ -25,7 +25,7 @@ enum Head {
 }
 
 impl FunctionBody {
-    /// A `\\;` begins another command within the statement.
+    /// A `\;` begins another command within the statement.
     pub(super) fn next_command(&mut self) {
         self.words = 0;
     }

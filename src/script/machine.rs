@@ -4,15 +4,14 @@
 //! Does no I/O: it says which statement comes next and writes the values that belong to it. In
 //! the steady state nothing here allocates, once the caller's buffers have grown.
 
-use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
-use super::Command;
-use super::eval::{EvalError, Scope};
+use super::capture::ResultRows;
+use super::fault::RunError;
 use super::names::{PREDEFINED, Slot};
 use super::program::Program;
 use super::random::Random;
+use super::run::{Debugged, Run, Step, Variable};
 use super::statement::Statement;
 use super::value::Value;
 
@@ -29,73 +28,10 @@ pub struct Predefined {
     pub scale: i64,
 }
 
-/// What a client does next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// Send the statement of this index, see [`Machine::statement`].
-    Statement(usize),
-    /// The script is at its end; [`Machine::begin`] starts the next transaction.
-    Finished,
-}
-
-/// A `\set` failed; pgbench aborts the client then.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("failed to evaluate \\set {variable} (command {command} of script {script}): {source}")]
-pub struct RunError {
-    /// The script's number in the program, from 0.
-    pub script: usize,
-    /// The command's number in the script, from 1 as pgbench counts.
-    pub command: usize,
-    /// The variable that was to be set.
-    pub variable: String,
-    /// The command's place in its script's text, in bytes.
-    pub range: Range<usize>,
-    /// Why.
-    #[source]
-    pub source: EvalError,
-}
-
-/// What a call of `debug` shows; printed it is the line that pgbench writes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Debugged {
-    /// The script's number in the program, from 0.
-    pub script: usize,
-    /// The command's number in the script, from 1.
-    pub command: usize,
-    /// The argument.
-    pub value: Value,
-}
-
-impl fmt::Display for Debugged {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Debugged { script, command, value } = self;
-        write!(formatter, "debug(script={script},command={command}): ")?;
-        match value {
-            Value::Null => formatter.write_str("null"),
-            value => write!(formatter, "{} {value}", value.type_name()),
-        }
-    }
-}
-
 /// One client.
 pub struct Machine {
     program: Arc<Program>,
-    variables: Vec<Variable>,
-    random: Random,
-    /// The generator as it was when the transaction began.
-    random_at_begin: Random,
-    script: usize,
-    position: usize,
-    debug: Option<Box<dyn FnMut(Debugged) + Send>>,
-}
-
-/// The state of one variable.
-#[derive(Debug, Clone, PartialEq)]
-enum Variable {
-    Undefined,
-    Value(Value),
-    /// Given from outside and kept as it was written; read as a value where one is needed.
-    Text(String),
+    run: Run,
 }
 
 impl Machine {
@@ -110,15 +46,7 @@ impl Machine {
             *variable = Variable::Value(Value::Integer(value));
         }
         let random = Random::from_seed(seed);
-        Machine {
-            program: Arc::clone(program),
-            variables,
-            random_at_begin: random.clone(),
-            random,
-            script: 0,
-            position: 0,
-            debug: None,
-        }
+        Machine { program: Arc::clone(program), run: Run::new(variables, random) }
     }
 
     /// Gives a variable a text as its value, as pgbench's `-D` does; says whether any script
@@ -126,7 +54,7 @@ impl Machine {
     pub fn define(&mut self, name: &str, text: &str) -> bool {
         match self.program.slot(name) {
             Some(slot) => {
-                self.variables[slot.index()] = Variable::Text(text.to_owned());
+                self.run.variables[slot.index()] = Variable::Text(text.to_owned());
                 true
             }
             None => false,
@@ -136,72 +64,57 @@ impl Machine {
     /// Has `show` called with the argument of each call of `debug`, which otherwise shows
     /// nothing.
     pub fn on_debug(&mut self, show: impl FnMut(Debugged) + Send + 'static) {
-        self.debug = Some(Box::new(show));
+        self.run.debug = Some(Box::new(show));
     }
 
     /// Starts a transaction with a script of the program, by number; variables stay.
     ///
     /// A number that the program does not have is a script without commands.
     pub fn begin(&mut self, script: usize) {
-        self.script = script;
-        self.position = 0;
-        self.random_at_begin.clone_from(&self.random);
+        self.run.script = script;
+        self.run.position = 0;
+        self.run.pipelining = false;
+        self.run.random_at_begin.clone_from(&self.run.random);
     }
 
     /// Starts the next transaction with the same script; variables stay.
     pub fn restart(&mut self) {
-        self.begin(self.script);
+        self.begin(self.run.script);
     }
 
     /// Takes the transaction back to its start, to try it again after a serialization failure
     /// or deadlock: the generator gives the same numbers once more, variables stay as they are.
     pub fn retry(&mut self) {
-        self.position = 0;
-        self.random.clone_from(&self.random_at_begin);
+        self.run.position = 0;
+        self.run.pipelining = false;
+        self.run.random.clone_from(&self.run.random_at_begin);
     }
 
-    /// Runs the script's `\set`s up to its next statement or its end. After an error the client
+    /// The number of the script that runs.
+    pub fn script(&self) -> usize {
+        self.run.script
+    }
+
+    /// Runs the script's commands up to the next that the driver has a part in, or to its end. After an error the client
     /// cannot go on with this transaction.
     #[expect(
         clippy::should_implement_trait,
         reason = "an Iterator would end for good where the next transaction goes on"
     )]
     pub fn next(&mut self) -> Result<Step, RunError> {
-        let Machine { program, variables, random, script: number, position, debug, .. } = self;
-        let Some(script) = program.scripts.get(*number) else {
-            return Ok(Step::Finished);
-        };
-        let name = |slot: Slot| program.names.all()[slot.index()].as_str();
-        while let Some(command) = script.commands.get(*position) {
-            *position += 1;
-            let set = match command {
-                Command::Sql(index) => return Ok(Step::Statement(*index)),
-                Command::Set(set) => set,
-            };
-            let value = Scope {
-                variable: &|slot: Slot| match &variables[slot.index()] {
-                    Variable::Value(value) => Ok(*value),
-                    Variable::Text(text) => Value::from_text(name(slot), text),
-                    Variable::Undefined => Err(EvalError::UndefinedVariable(name(slot).to_owned())),
-                },
-                random,
-                debug: &mut |value| {
-                    if let Some(show) = debug {
-                        show(Debugged { script: *number, command: *position, value });
-                    }
-                },
-            }
-            .evaluate(&set.expression)
-            .map_err(|source| RunError {
-                script: *number,
-                command: *position,
-                variable: name(set.variable).to_owned(),
-                range: set.range.clone(),
-                source,
-            })?;
-            variables[set.variable.index()] = Variable::Value(value);
-        }
-        Ok(Step::Finished)
+        self.run.next(&self.program)
+    }
+
+    /// Gives variables what a statement's `\gset` or `\aset` takes from one of its results: the columns' names with
+    /// the last row's texts, a NULL being the empty text as in pgbench. Call it for each result in turn; a statement
+    /// without either takes nothing.
+    pub fn capture<'r>(
+        &mut self,
+        index: usize,
+        result: ResultRows,
+        columns: impl Iterator<Item = (&'r [u8], Option<&'r [u8]>)>,
+    ) -> Result<(), RunError> {
+        self.run.capture(&self.program, index, result, columns)
     }
 
     /// The statement of a [`Step`], in the script that runs.
@@ -209,18 +122,13 @@ impl Machine {
     /// # Panics
     /// If the index is not from a step of this transaction.
     pub fn statement(&self, index: usize) -> &Statement {
-        &self.program.scripts[self.script].statements[index]
+        &self.program.scripts[self.run.script].statements[index]
     }
 
     /// Appends a variable's text and says whether it has any; without one, bind NULL. The value
     /// NULL has the text `NULL`, which is what pgbench binds for it.
     pub fn write_text(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
-        match &self.variables[slot.index()] {
-            Variable::Undefined => return false,
-            Variable::Value(value) => value.write_text(out),
-            Variable::Text(text) => out.extend_from_slice(text.as_bytes()),
-        }
-        true
+        self.run.write_text(slot, out)
     }
 
     /// Appends a statement's text for the simple protocol, with the variables' texts put in.

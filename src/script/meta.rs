@@ -1,14 +1,17 @@
-//! Backslash commands: which there are, and the one that is built so far, `\set`.
+//! Backslash commands: which there are, and what belongs to each.
 //!
 //! Owns how far a command reaches (to the end of its line; a backslash there takes in the next
-//! one) and what is said about commands that are refused.
+//! one) and what is said about commands that are refused. What commands mean together is in `flow`.
 
 use std::ops::Range;
 
 use super::ScriptError;
+use super::capture::{Capture, Captured};
 use super::expr::Expr;
+use super::flow::PipelineEdge;
 use super::grammar;
 use super::names::{self, Names, Slot};
+use super::sleep::{self, Sleep};
 use crate::text::suggest::nearest;
 
 /// A `\set` line.
@@ -20,20 +23,37 @@ pub(super) struct Set {
     pub(super) range: Range<usize>,
 }
 
-/// Commands of pgbench's language that scripts cannot use yet.
-const LATER: &[&str] =
-    &["aset", "elif", "else", "endif", "endpipeline", "gset", "if", "sleep", "startpipeline", "syncpipeline"];
+/// A command as its line says it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Meta {
+    Set(Set),
+    If(Option<Expr>),
+    Elif(Option<Expr>),
+    Else,
+    Endif,
+    Sleep(Sleep),
+    Capture(Capture),
+    Pipeline(PipelineEdge),
+}
+
+/// A command with its range from the backslash on, blanks at its end left out.
+pub(super) type Placed = (Meta, Range<usize>);
+
+/// The commands.
+const COMMANDS: &[&str] =
+    &["aset", "elif", "else", "endif", "endpipeline", "gset", "if", "set", "sleep", "startpipeline", "syncpipeline"];
 
 /// Commands that stay refused: a load runs nothing on the machine it measures.
 const SHELL: &[&str] = &["setshell", "shell"];
 
-/// Reads the command whose backslash is at `start`; gives it, and where its line ends.
+/// Reads the command whose backslash is at `start`; gives it, and where its line ends. A condition that does not parse
+/// is told and left out, so that its `\endif` is none too many.
 pub(super) fn parse(
     script: &str,
     start: usize,
     names: &mut Names,
     errors: &mut Vec<ScriptError>,
-) -> (Option<Set>, usize) {
+) -> (Option<Placed>, usize) {
     let end = line_end(script, start);
     let Some(command) = word(script, start + 1..end) else {
         errors.push(ScriptError {
@@ -43,11 +63,52 @@ pub(super) fn parse(
         });
         return (None, end);
     };
-    let name = &script[command.clone()];
-    if !name.eq_ignore_ascii_case("set") {
-        errors.push(refusal(name, start..command.end));
-        return (None, end);
-    }
+    let range = start..start + script[start..end].trim_end().len();
+    let name = script[command.clone()].to_ascii_lowercase();
+    let mut plain = |meta: Meta| {
+        if let Some(more) = word(script, command.end..end) {
+            errors.push(ScriptError {
+                message: format!("unexpected argument: {}", &script[more.clone()]),
+                help: Some(format!("`\\{name}` stands alone on its line")),
+                range: more,
+            });
+        }
+        Some(meta)
+    };
+    let meta = match name.as_str() {
+        "set" => set(script, start, &command, end, names, errors).map(Meta::Set),
+        "if" => Some(Meta::If(grammar::parse(script, command.end..end, names, errors))),
+        "elif" => Some(Meta::Elif(grammar::parse(script, command.end..end, names, errors))),
+        "else" => plain(Meta::Else),
+        "endif" => plain(Meta::Endif),
+        "startpipeline" => plain(Meta::Pipeline(PipelineEdge::Start)),
+        "syncpipeline" => plain(Meta::Pipeline(PipelineEdge::Sync)),
+        "endpipeline" => plain(Meta::Pipeline(PipelineEdge::End)),
+        "gset" => capture(script, Captured::Last, &words(script, command.end..end), errors),
+        "aset" => capture(script, Captured::Each, &words(script, command.end..end), errors),
+        "sleep" => match sleep::parse(script, range.clone(), &words(script, command.end..end), names) {
+            Ok(sleep) => Some(Meta::Sleep(sleep)),
+            Err(error) => {
+                errors.push(error);
+                None
+            }
+        },
+        _ => {
+            errors.push(refusal(&script[command.clone()], start..command.end));
+            None
+        }
+    };
+    (meta.map(|meta| (meta, range)), end)
+}
+
+fn set(
+    script: &str,
+    start: usize,
+    command: &Range<usize>,
+    end: usize,
+    names: &mut Names,
+    errors: &mut Vec<ScriptError>,
+) -> Option<Set> {
     let missing = |what: &str, at: usize| ScriptError {
         range: start..at,
         message: format!("missing argument: \\set has no {what}"),
@@ -55,7 +116,7 @@ pub(super) fn parse(
     };
     let Some(variable) = word(script, command.end..end) else {
         errors.push(missing("name", command.end));
-        return (None, end);
+        return None;
     };
     let name = &script[variable.clone()];
     let valid = names::is_valid(name);
@@ -76,39 +137,57 @@ pub(super) fn parse(
         if valid {
             names.defined(name);
         }
-        return (None, end);
+        return None;
     }
     let expression = grammar::parse(script, variable.end..end, names, errors);
     if !valid {
-        return (None, end);
+        return None;
     }
     // Defined only now: the expression still sees the variable as it was before.
     let slot = names.defined(name);
     let trimmed = start + script[start..end].trim_end().len();
-    let set = expression.map(|expression| Set { variable: slot, expression, range: start..trimmed });
-    (set, end)
+    expression.map(|expression| Set { variable: slot, expression, range: start..trimmed })
+}
+
+fn capture(script: &str, results: Captured, words: &[Range<usize>], errors: &mut Vec<ScriptError>) -> Option<Meta> {
+    if let Some(more) = words.get(1) {
+        errors.push(ScriptError {
+            range: more.clone(),
+            message: format!("too many arguments for {}", results.command()),
+            help: Some(format!("it is `{} [prefix]`; columns give the rest of the names", results.command())),
+        });
+        return None;
+    }
+    let prefix = words.first().map_or("", |word| &script[word.clone()]).to_owned();
+    Some(Meta::Capture(Capture { results, prefix }))
 }
 
 fn refusal(name: &str, range: Range<usize>) -> ScriptError {
     let is = |known: &&str| known.eq_ignore_ascii_case(name);
-    let (message, help) = if let Some(known) = LATER.iter().find(|known| is(known)) {
-        (
-            format!("`\\{known}` comes with the rest of pgbench's language"),
-            Some("so far scripts have SQL and `\\set`".to_owned()),
-        )
-    } else if let Some(known) = SHELL.iter().find(|known| is(known)) {
+    let (message, help) = if let Some(known) = SHELL.iter().find(|known| is(known)) {
         (format!("`\\{known}` runs host commands and is refused"), None)
     } else {
-        let known = LATER.iter().chain(SHELL).chain(&["set"]).copied();
+        let known = COMMANDS.iter().chain(SHELL).copied();
         (
             format!("invalid command `\\{name}`"),
             Some(match nearest(name, known) {
                 Some(known) => format!("did you mean `\\{known}`?"),
-                None => "scripts have SQL and `\\set`; psql's commands are not known here".to_owned(),
+                None => "scripts have SQL and pgbench's commands; psql's are not known here".to_owned(),
             }),
         )
     };
     ScriptError { range, message, help }
+}
+
+/// All words in a range of the script.
+fn words(script: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let mut at = range.start;
+    std::iter::from_fn(|| {
+        let found = word(script, at..range.end)?;
+        at = found.end;
+        Some(found)
+    })
+    .collect()
 }
 
 /// The end of the line that holds `start`; a line that ends with a backslash goes on.
@@ -153,19 +232,13 @@ mod tests {
 
     fn told(script: &str) -> Vec<(Range<usize>, String, String)> {
         let mut errors = Vec::new();
-        let (set, end) = parse(script, 0, &mut Names::new(), &mut errors);
+        let (_, end) = parse(script, 0, &mut Names::new(), &mut errors);
         assert_eq!(end, script.find('\n').unwrap_or(script.len()), "{script}");
-        assert_eq!(set.is_none(), !errors.is_empty(), "{script}");
         errors.into_iter().map(|error| (error.range, error.message, error.help.unwrap_or_default())).collect()
     }
 
     #[test]
     fn commands_are_refused_by_name() {
-        for name in LATER {
-            let (range, message, _) = told(&format!("\\{name} x")).remove(0);
-            assert_eq!(range, 0..name.len() + 1);
-            assert!(message.contains("comes with the rest"), "{message}");
-        }
         for (script, range, message, help) in [
             ("\\SetShell x ls\n", 0..9, "`\\setshell` runs host commands and is refused", ""),
             ("\\st x 1\n", 0..3, "invalid command `\\st`", "did you mean `\\set`?"),
@@ -173,7 +246,7 @@ mod tests {
                 "\\timing\n",
                 0..7,
                 "invalid command `\\timing`",
-                "scripts have SQL and `\\set`; psql's commands are not known here",
+                "scripts have SQL and pgbench's commands; psql's are not known here",
             ),
         ] {
             assert_eq!(told(script), [(range, message.to_owned(), help.to_owned())], "{script}");
@@ -198,12 +271,33 @@ mod tests {
     }
 
     #[test]
+    fn the_other_commands_take_what_pgbench_gives_them() {
+        for (script, range, message) in [
+            ("\\if\n", 3..3, "the expression ends too early"),
+            ("\\elif 1 +\n", 9..9, "the expression ends too early"),
+            ("\\else x\n", 6..7, "unexpected argument: x"),
+            ("\\ENDIF x\n", 7..8, "unexpected argument: x"),
+            ("\\startpipeline 1\n", 15..16, "unexpected argument: 1"),
+            ("\\gset a b\n", 8..9, "too many arguments for \\gset"),
+            ("\\sleep\n", 0..6, "missing argument: \\sleep has no time"),
+        ] {
+            let told = told(script);
+            assert_eq!(told.len(), 1, "{script}");
+            assert_eq!((&told[0].0, &*told[0].1), (&range, message), "{script}");
+        }
+        for script in ["\\gset", "\\aset p_", "\\else ", "\\sleep 1ms", "\\If :scale > 1", "\\syncPipeline"] {
+            assert_eq!(told(script), [], "{script}");
+        }
+    }
+
+    #[test]
     fn a_continued_line_is_read_to_its_last_one() {
         let script = "\\set\\\r\n x\\\n 1 \\\n\nSELECT 1;";
         let mut errors = Vec::new();
         let (set, end) = parse(script, 0, &mut Names::new(), &mut errors);
         assert_eq!(errors, []);
         assert_eq!(&script[end..], "\nSELECT 1;");
-        assert_eq!(set.map(|set| set.expression), Some(Expr::Constant(super::super::Value::Integer(1))));
+        let Some((Meta::Set(set), _)) = set else { panic!("a \\set") };
+        assert_eq!(set.expression, Expr::Constant(super::super::Value::Integer(1)));
     }
 }

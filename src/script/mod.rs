@@ -1,14 +1,19 @@
 //! pgbench's script language as a pure machine: text in, statements and values out.
 //!
 //! Owns the language as the manual of PostgreSQL 18's pgbench describes it: SQL statements,
-//! `\set` with the whole expression language, variables, seeded random numbers. Knows no files,
-//! clocks, threads or connections: a driver asks a [`Machine`] for the next statement, sends it
-//! and comes back. The other backslash commands are recognised and refused by name.
+//! `\set` with the whole expression language, variables, seeded random numbers, conditions,
+//! results as variables, pipelines. Knows no files, clocks, threads or connections: a driver asks
+//! a [`Machine`] for the next statement, sends it and comes back. Commands that run programs on
+//! the host are refused.
 
 mod arithmetic;
 mod body;
+mod capture;
+mod commands;
 mod eval;
 mod expr;
+mod fault;
+mod flow;
 mod functions;
 mod grammar;
 mod hash;
@@ -19,20 +24,24 @@ mod names;
 mod operand;
 mod program;
 mod random;
+mod run;
+mod sleep;
 mod statement;
-
 mod text;
 mod token;
 mod value;
 
 use std::ops::Range;
 
+pub use capture::{Capture, Captured, ResultRows};
 pub use eval::EvalError;
+pub use fault::{Fault, RunError};
 pub use functions::{FUNCTIONS, FunctionEntry};
-pub use machine::{Debugged, Machine, Predefined, RunError, Step};
+pub use machine::{Machine, Predefined};
 pub use names::{PREDEFINED, Slot};
 pub use program::Program;
 pub use random::{Random, Seeds};
+pub use run::{Debugged, Step};
 pub use statement::{MAX_PARAMETERS, Statement, TransactionEdge};
 pub use text::PlainDouble;
 pub use value::Value;
@@ -46,6 +55,7 @@ pub struct Script {
     statements: Vec<Statement>,
     names: Names,
     quoted: Vec<(String, Range<usize>)>,
+    pipelines: Option<Range<usize>>,
 }
 
 /// One step of a script.
@@ -54,6 +64,10 @@ enum Command {
     /// The statement of this index.
     Sql(usize),
     Set(meta::Set),
+    Flow(flow::Flow),
+    Sleep(sleep::Sleep),
+    /// A pipeline's command, from its backslash on.
+    Pipeline(flow::PipelineEdge, Range<usize>),
 }
 
 /// A mistake in a script, or something this language does not have.
@@ -82,8 +96,14 @@ impl Script {
     pub fn parse(text: &str) -> Result<Script, Vec<ScriptError>> {
         let mut scanner = lex::Scanner::new(text);
         let mut errors = Vec::new();
-        let mut script =
-            Script { commands: Vec::new(), statements: Vec::new(), names: Names::new(), quoted: Vec::new() };
+        let mut follower = flow::Follower::new();
+        let mut script = Script {
+            commands: Vec::new(),
+            statements: Vec::new(),
+            names: Names::new(),
+            quoted: Vec::new(),
+            pipelines: None,
+        };
         loop {
             let (sql, stop) = scanner.statement(&mut errors);
             if !sql.text.is_empty() {
@@ -100,18 +120,23 @@ impl Script {
             match stop {
                 lex::Stop::Semicolon => {}
                 lex::Stop::Backslash(start) => {
-                    let (set, end) = meta::parse(text, start, &mut script.names, &mut errors);
-                    script.commands.extend(set.map(Command::Set));
+                    let (meta, end) = meta::parse(text, start, &mut script.names, &mut errors);
+                    if let Some((meta, range)) = meta
+                        && let Err(error) = script.add(meta, range, &mut follower)
+                    {
+                        errors.push(error);
+                    }
                     scanner.at = end;
                 }
                 lex::Stop::End => break,
             }
         }
+        follower.finish(&mut errors);
         if script.commands.is_empty() && errors.is_empty() {
             errors.push(ScriptError {
                 range: 0..text.len(),
                 message: "empty command list: the script has no statement".to_owned(),
-                help: Some("a script is SQL with `\\set` lines between".to_owned()),
+                help: Some("a script is SQL with lines of pgbench's commands between".to_owned()),
             });
         }
         if errors.is_empty() {
@@ -140,6 +165,16 @@ impl Script {
         &self.names.undefined
     }
 
+    /// Whether a `\set` of this script gives the variable a value, or a `\gset` or `\aset` may.
+    pub fn may_define(&self, name: &str) -> bool {
+        self.names.may_be_defined(name)
+    }
+
+    /// The first `\startpipeline`, if there is one: such a script cannot run in the simple protocol.
+    pub fn pipelines(&self) -> Option<Range<usize>> {
+        self.pipelines.clone()
+    }
+
     /// Uses of variables within quotes or comments, with their ranges. The simple protocol
     /// replaces them like any other; with parameters the server sees the text `$1` there and
     /// refuses the statement for a parameter that it does not use.
@@ -149,7 +184,10 @@ impl Script {
 }
 
 #[cfg(test)]
-mod tests {
+mod tests;
+
+#[cfg(test)]
+mod parsing {
     use super::*;
 
     fn told(text: &str) -> Vec<(Range<usize>, String)> {
@@ -161,7 +199,7 @@ mod tests {
 
     #[test]
     fn all_mistakes_are_told_in_the_order_of_the_text() {
-        let text = "\\set 1a 2\n\\sett b 3\nSELECT 1 \\gset\n\\set c randon(1, 2) + abs()\n\\shell ls\nSELECT 'x";
+        let text = "\\set 1a 2\n\\sett b 3\n\\gset\n\\set c randon(1, 2) + abs()\n\\shell ls\nSELECT 'x";
         let told = told(text);
         let of = |part: &str| {
             let start = text.find(part).unwrap_or_default();
@@ -170,7 +208,7 @@ mod tests {
         let expected = [
             (of("1a"), "invalid variable name: \"1a\""),
             (of("\\sett"), "invalid command `\\sett`"),
-            (of("\\gset"), "`\\gset` comes with the rest of pgbench's language"),
+            (of("\\gset"), "\\gset must follow an SQL command"),
             (of("randon"), "unexpected function name `randon`"),
             (of("abs"), "unexpected number of arguments (abs)"),
             (of("\\shell"), "`\\shell` runs host commands and is refused"),

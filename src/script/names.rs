@@ -29,13 +29,21 @@ pub(super) struct Names {
     slots: HashMap<String, Slot>,
     /// For each slot, whether something defined it by now.
     defined: Vec<bool>,
+    /// Prefixes of names that a query's result may define: `\gset` and `\aset` take the rest from its columns.
+    captured: Vec<String>,
     /// Uses of names that nothing before them defines.
     pub(super) undefined: Vec<(String, Range<usize>)>,
 }
 
 impl Names {
     pub(super) fn new() -> Names {
-        let mut names = Names { all: Vec::new(), slots: HashMap::new(), defined: Vec::new(), undefined: Vec::new() };
+        let mut names = Names {
+            all: Vec::new(),
+            slots: HashMap::new(),
+            defined: Vec::new(),
+            captured: Vec::new(),
+            undefined: Vec::new(),
+        };
         for name in PREDEFINED {
             names.defined(name);
         }
@@ -57,7 +65,7 @@ impl Names {
     /// The slot of a name that stands at `range`, noted if nothing has defined it by here.
     pub(super) fn used(&mut self, name: &str, range: Range<usize>) -> Slot {
         let slot = self.slot(name);
-        if !self.defined[slot.index()] {
+        if !self.may_be_defined(name) {
             self.undefined.push((name.to_owned(), range));
         }
         slot
@@ -68,6 +76,17 @@ impl Names {
         let slot = self.slot(name);
         self.defined[slot.index()] = true;
         slot
+    }
+
+    /// From here on a query's result may have defined any name that begins so.
+    pub(super) fn captured(&mut self, prefix: &str) {
+        self.captured.push(prefix.to_owned());
+    }
+
+    /// Whether something so far defines the name, or a query's result may.
+    pub(super) fn may_be_defined(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|slot| self.defined[slot.index()])
+            || self.captured.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 
     pub(super) fn find(&self, name: &str) -> Option<Slot> {

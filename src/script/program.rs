@@ -4,7 +4,9 @@
 //! renumbered here to mean the same variable in every script. Which script runs when is the
 //! driver's choice.
 
+use super::flow::Flow;
 use super::names::Names;
+use super::sleep::Time;
 use super::{Command, Script, Slot};
 
 /// Scripts whose slots agree.
@@ -25,9 +27,20 @@ impl Program {
                 statement.parameters.iter_mut().for_each(&mut renumber);
             }
             for command in &mut script.commands {
-                if let Command::Set(set) = command {
-                    renumber(&mut set.variable);
-                    set.expression.for_each_slot(&mut renumber);
+                match command {
+                    Command::Set(set) => {
+                        renumber(&mut set.variable);
+                        set.expression.for_each_slot(&mut renumber);
+                    }
+                    Command::Flow(Flow::If(branch) | Flow::Elif(branch)) => {
+                        branch.condition.for_each_slot(&mut renumber);
+                    }
+                    Command::Sleep(sleep) => {
+                        if let Time::Variable(slot) = &mut sleep.time {
+                            renumber(slot);
+                        }
+                    }
+                    Command::Sql(_) | Command::Flow(_) | Command::Pipeline(..) => {}
                 }
             }
         }

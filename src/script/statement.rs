@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::ScriptError;
+use super::capture::Capture;
 use super::lex::SqlText;
 use super::names::{self, Names, Slot};
 
@@ -30,6 +31,8 @@ pub struct Statement {
     pub edge: TransactionEdge,
     /// Whether `\;` made it several commands, which only the simple protocol takes.
     pub compound: bool,
+    /// What `\gset` or `\aset` behind it takes from its results.
+    pub capture: Option<Capture>,
     /// Where each parameter's `:name` stands in `text`.
     uses: Vec<Range<usize>>,
 }
@@ -94,6 +97,7 @@ impl Statement {
             prepared_text,
             parameters,
             compound: sql.compound,
+            capture: None,
             uses,
         }
     }

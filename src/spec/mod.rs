@@ -380,15 +380,21 @@ fn referring<'a>(
             windows.insert(window);
         }
     }
+    let script_names = || {
+        let workloads = raws.iter().flat_map(|(raw, _)| raw.workloads.iter());
+        workloads.flat_map(|(name, load)| load.value.script_names(&name.value))
+    };
+    // A workload that could not be read may have the script of its name.
+    let lost_scripts = named("workloads", |_| Vec::new());
     refer::Referring {
         sources,
         scenarios: laid.iter().map(|scenario| scenario.name.as_str()).collect(),
         last_windows: windows.difference(&not_last).cloned().collect(),
         windows,
         nodes: named("nodes", |raw| raw.nodes.keys().collect()),
-        scripts: named("workloads", |raw| raw.workloads.keys().collect()),
+        scripts: script_names().flatten().chain(lost_scripts).collect(),
         subscriptions: named("subscriptions", |raw| raw.subscriptions.keys().collect()),
-        scripts_known: raws.iter().all(|(raw, _)| raw.workloads.values().all(|load| load.value.scripts.is_none())),
+        scripts_known: script_names().all(|name| name.is_some()),
         scenarios_known,
         windows_known,
         unread,

@@ -19,7 +19,7 @@ pub(super) struct Referring<'a> {
     pub(super) nodes: BTreeSet<String>,
     pub(super) scripts: BTreeSet<String>,
     pub(super) subscriptions: BTreeSet<String>,
-    /// Whether `scripts` holds every name: not while a workload uses what comes later.
+    /// Whether `scripts` holds every name: not while a template gives one.
     pub(super) scripts_known: bool,
     /// Whether every scenario has a name.
     pub(super) scenarios_known: bool,

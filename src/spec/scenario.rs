@@ -159,6 +159,8 @@ pub struct Subscription {
 pub enum Protocol {
     /// Simple query protocol: the text with values in it.
     Simple,
+    /// Extended protocol, each statement parsed each time.
+    Extended,
     /// Extended protocol with statements prepared before the clock.
     Prepared,
 }
@@ -168,6 +170,7 @@ impl Protocol {
     pub fn as_str(self) -> &'static str {
         match self {
             Protocol::Simple => "simple",
+            Protocol::Extended => "extended",
             Protocol::Prepared => "prepared",
         }
     }
@@ -197,7 +200,7 @@ pub struct Workload {
     pub extent: Extent,
     /// How statements are sent.
     pub protocol: Chosen<Protocol>,
-    /// Scripts: name and rendered text.
+    /// Scripts; each transaction runs one of them.
     pub scripts: Vec<ScriptText>,
 }
 
@@ -206,6 +209,8 @@ pub struct Workload {
 pub struct ScriptText {
     /// Name, the label of its metrics.
     pub name: String,
+    /// Its share among the workload's scripts.
+    pub weight: u32,
     /// Rendered text.
     pub text: String,
     /// Its place.

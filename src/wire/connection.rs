@@ -111,6 +111,35 @@ impl Connection {
         });
     }
 
+    /// Writes a Sync, which ends a part of a pipeline with a reply of its own. Nothing is sent before
+    /// [`Connection::flush_pipeline`].
+    pub fn sync(&mut self) {
+        message(&mut self.out, b'S', |_| {});
+    }
+
+    /// Sends what was written while it takes in what comes back: a server that has no room for the answers to a long
+    /// pipeline would not read its end, and both sides would wait for ever.
+    pub fn flush_pipeline(&mut self) -> Result<(), WireError> {
+        let out = std::mem::take(&mut self.out);
+        let sent = self.send_exchanging(&out);
+        self.out = out;
+        self.out.clear();
+        sent.map_err(|error| self.with_last_words(error))
+    }
+
+    fn send_exchanging(&mut self, mut bytes: &[u8]) -> Result<(), WireError> {
+        loop {
+            bytes = &bytes[self.socket.send_ready(bytes)?..];
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            self.socket.wait_either()?;
+            if let Some(count) = self.socket.receive_ready(self.framer.space())? {
+                self.framer.received(count);
+            }
+        }
+    }
+
     /// Sends what was written. A send that finds the server gone tells the server's last words.
     #[inline]
     pub fn flush(&mut self) -> Result<(), WireError> {
@@ -125,12 +154,13 @@ impl Connection {
         self.reply_with(&mut |_| {})
     }
 
-    /// Waits for the reply and hands each row's raw body to `on_row`.
-    pub fn reply_with(&mut self, on_row: &mut impl FnMut(&[u8])) -> Result<Reply, WireError> {
+    /// Waits for the reply and hands the messages of its results to `on_result`: `RowDescription` (where the protocol
+    /// sends one), `DataRow`, and `CommandComplete` or `EmptyQueryResponse` at the end of each.
+    pub fn reply_with(&mut self, on_result: &mut impl FnMut(Frame<'_>)) -> Result<Reply, WireError> {
         loop {
             // A fresh reply is never there yet, so receiving comes first unless bytes are left.
             if !self.framer.is_empty()
-                && let Some(reply) = self.scan(on_row)?
+                && let Some(reply) = self.scan(on_result)?
             {
                 return Ok(reply);
             }
@@ -142,11 +172,22 @@ impl Connection {
     /// event loop that is told of readiness again, a second one would nearly always find nothing.
     #[inline]
     pub fn reply_ready(&mut self) -> Result<Option<Reply>, WireError> {
+        self.reply_ready_with(&mut |_| {})
+    }
+
+    /// Like [`Connection::reply_ready`], with the results' messages as in [`Connection::reply_with`].
+    #[inline]
+    pub fn reply_ready_with(&mut self, on_result: &mut impl FnMut(Frame<'_>)) -> Result<Option<Reply>, WireError> {
         match self.socket.receive_ready(self.framer.space()) {
             Ok(Some(count)) => self.framer.received(count),
             Ok(None) => return Ok(None),
             Err(error) => return Err(self.with_last_words(error)),
         }
+        self.scan(on_result)
+    }
+
+    /// The next reply of a pipeline if it has been received already.
+    pub fn reply_received(&mut self) -> Result<Option<Reply>, WireError> {
         self.scan(&mut |_| {})
     }
 
@@ -221,12 +262,12 @@ impl Connection {
     }
 
     #[inline]
-    fn scan(&mut self, on_row: &mut impl FnMut(&[u8])) -> Result<Option<Reply>, WireError> {
+    fn scan(&mut self, on_result: &mut impl FnMut(Frame<'_>)) -> Result<Option<Reply>, WireError> {
         while let Some(cut) = self.framer.cut()? {
             if self.take_asynchronous(cut) {
                 continue;
             }
-            if let Some(reply) = self.scan.take(self.framer.frame(cut), on_row)? {
+            if let Some(reply) = self.scan.take(self.framer.frame(cut), on_result)? {
                 self.status = reply.status;
                 return Ok(Some(reply));
             }

@@ -104,6 +104,17 @@ impl FakeServer {
         bodies
     }
 
+    /// Sends several messages in one write.
+    pub(crate) fn send_all(&mut self, messages: &[(u8, &[u8])]) {
+        let mut bytes = Vec::new();
+        for (tag, body) in messages {
+            bytes.push(*tag);
+            bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+            bytes.extend_from_slice(body);
+        }
+        self.stream.write_all(&bytes).unwrap();
+    }
+
     /// Sends one message.
     pub(crate) fn send(&mut self, tag: u8, body: &[u8]) {
         let mut message = vec![tag];

@@ -6,6 +6,7 @@ use super::connection::Connection;
 use super::error::WireError;
 use super::reply::Reply;
 use super::request::refuse_zero_byte;
+use super::rows::row_values;
 
 /// The rows and the reply of a query in the simple protocol.
 #[derive(Debug)]
@@ -23,7 +24,11 @@ impl Connection {
         self.simple(|out| out.extend_from_slice(sql.as_bytes()));
         self.flush()?;
         let mut rows = Vec::new();
-        let mut reply = self.reply_with(&mut |body| rows.push(row_texts(body)))?;
+        let mut reply = self.reply_with(&mut |frame| {
+            if frame.tag == b'D' {
+                rows.push(row_texts(frame.body));
+            }
+        })?;
         match reply.error.take() {
             Some(error) => Err(error.into()),
             None => Ok(QueryResult { rows, reply }),
@@ -33,23 +38,7 @@ impl Connection {
 
 /// Reads the body of a `DataRow` whose values are text. A body cut short yields the values before.
 fn row_texts(body: &[u8]) -> Vec<Option<String>> {
-    let Some((count, mut rest)) = body.split_first_chunk::<2>() else {
-        return Vec::new();
-    };
-    let mut values = Vec::with_capacity(usize::from(u16::from_be_bytes(*count)));
-    while let Some((length, after)) = rest.split_first_chunk::<4>() {
-        let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else {
-            values.push(None);
-            rest = after;
-            continue;
-        };
-        let Some((value, after)) = after.split_at_checked(length) else {
-            break;
-        };
-        values.push(Some(String::from_utf8_lossy(value).into_owned()));
-        rest = after;
-    }
-    values
+    row_values(body).map(|value| value.map(|text| String::from_utf8_lossy(text).into_owned())).collect()
 }
 
 #[cfg(test)]

@@ -38,19 +38,24 @@ pub(super) struct ReplyScan {
 }
 
 impl ReplyScan {
-    /// Takes the next message. Returns the reply when it is complete; each row's body goes to `on_row`.
+    /// Takes the next message. Returns the reply when it is complete; messages of results (`RowDescription`, `DataRow`,
+    /// and what ends each one) go to `on_result`.
     #[inline]
     pub(super) fn take(
         &mut self,
         frame: Frame<'_>,
-        on_row: &mut impl FnMut(&[u8]),
+        on_result: &mut impl FnMut(Frame<'_>),
     ) -> Result<Option<Reply>, WireError> {
         match frame.tag {
             b'D' => {
                 self.so_far.rows += 1;
-                on_row(frame.body);
+                on_result(frame);
             }
-            b'C' => self.so_far.affected += affected(frame.body),
+            b'C' => {
+                self.so_far.affected += affected(frame.body);
+                on_result(frame);
+            }
+            b'T' | b'I' => on_result(frame),
             b'Z' => {
                 self.so_far.status = match frame.body {
                     b"I" => TransactionStatus::Idle,
@@ -67,9 +72,9 @@ impl ReplyScan {
                     self.so_far.error = Some(Box::new(ServerError::parse(frame.body)));
                 }
             }
-            // ParseComplete, BindComplete, CloseComplete, NoData, RowDescription, ParameterDescription, PortalSuspended,
-            // EmptyQueryResponse, CopyOutResponse with its CopyData and CopyDone: nothing to count.
-            b'1' | b'2' | b'3' | b'n' | b'T' | b't' | b's' | b'I' | b'H' | b'd' | b'c' => {}
+            // ParseComplete, BindComplete, CloseComplete, NoData, ParameterDescription, PortalSuspended, CopyOutResponse
+            // with its CopyData and CopyDone: nothing to count.
+            b'1' | b'2' | b'3' | b'n' | b't' | b's' | b'H' | b'd' | b'c' => {}
             b'G' => return Err(WireError::CopyIn),
             tag => {
                 return Err(WireError::Unexpected { tag, during: "reading a reply" });

@@ -3,7 +3,7 @@
 //!
 //! It writes bytes only; sending them, and what the values are, is the caller's. A request is Bind + Execute + Sync
 //! (with Parse before them in the extended protocol), so one write and one read make a statement. No Describe is
-//! sent: rows are counted, not read, so their description would be work for nobody.
+//! sent unless a template asks for it: rows are counted, not read, so their description would be work for nobody.
 
 use super::error::WireError;
 
@@ -17,6 +17,9 @@ pub struct BindTemplate {
     /// The end of Bind, then Execute and Sync.
     tail: Vec<u8>,
 }
+
+/// The Sync at the end of `tail`: a tag and a length.
+const SYNC_BYTES: usize = 5;
 
 /// The part of `tail` that still belongs to Bind: the count of result formats (none given: all text).
 const BIND_END_BYTES: usize = 2;
@@ -45,6 +48,15 @@ impl BindTemplate {
         let mut template = Self::prepared("", parameters)?;
         parse(&mut template.parse, "", sql);
         Ok(template)
+    }
+
+    /// Asks for the columns' names too, by a Describe before each Execute.
+    #[must_use]
+    pub fn described(mut self) -> Self {
+        let execute = self.tail.split_off(BIND_END_BYTES);
+        message(&mut self.tail, b'D', |out| out.extend_from_slice(b"P\0"));
+        self.tail.extend_from_slice(&execute);
+        self
     }
 
     /// Begins a request at the end of `out`. Give it exactly the parameters announced, then finish it.
@@ -81,10 +93,22 @@ impl Request<'_> {
     /// Completes Bind and adds Execute and Sync.
     #[inline]
     pub fn finish(self) {
+        let whole = self.template.tail.len();
+        self.end(whole);
+    }
+
+    /// Completes Bind and adds Execute, for a pipeline whose Sync comes later.
+    pub fn finish_queued(self) {
+        let without_sync = self.template.tail.len() - SYNC_BYTES;
+        self.end(without_sync);
+    }
+
+    #[inline]
+    fn end(self, tail: usize) {
         let at = self.bind_at + 1;
         let length = (self.out.len() - at + BIND_END_BYTES) as u32;
         self.out[at..at + 4].copy_from_slice(&length.to_be_bytes());
-        self.out.extend_from_slice(&self.template.tail);
+        self.out.extend_from_slice(&self.template.tail[..tail]);
     }
 }
 
@@ -177,6 +201,17 @@ mod tests {
             let template = BindTemplate::parsed_each_time("SELECT $1", count).unwrap();
             assert_eq!(ours(&template, values), reference(Some("SELECT $1"), "", values));
         }
+    }
+
+    #[test]
+    fn a_described_request_and_a_queued_one_differ_by_one_message() {
+        let plain = BindTemplate::prepared("s0", 0).unwrap();
+        let whole = ours(&plain, &[]);
+        let mut queued = Vec::new();
+        plain.begin(&mut queued).finish_queued();
+        assert_eq!(whole.strip_suffix(b"S\0\0\0\x04").unwrap(), queued);
+        let (bind, rest) = whole.split_at(whole.len() - 15);
+        assert_eq!(ours(&plain.described(), &[]), [bind, b"D\0\0\0\x06P\0", rest].concat());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use super::error::WireError;
 use super::target::{Host, Target};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, set_tcp_nodelay};
@@ -95,6 +96,27 @@ impl Socket {
             }
         }
         Ok(())
+    }
+
+    /// Sends what there is room for now; 0 if there is none.
+    pub(super) fn send_ready(&self, bytes: &[u8]) -> Result<usize, WireError> {
+        loop {
+            match rustix::net::send(&self.fd, bytes, SendFlags::DONTWAIT) {
+                Ok(count) => return Ok(count),
+                Err(Errno::INTR) => {}
+                Err(errno) if errno == Errno::AGAIN || errno == Errno::WOULDBLOCK => return Ok(0),
+                Err(errno) => return Err(self.ended(Some(errno))),
+            }
+        }
+    }
+
+    /// Waits until there is room to send, or something to receive.
+    pub(super) fn wait_either(&self) -> Result<(), WireError> {
+        let mut fds = [PollFd::new(&self.fd, PollFlags::IN | PollFlags::OUT)];
+        match poll(&mut fds, None) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(self.ended(Some(errno))),
+        }
     }
 
     /// What the end of the stream means: a stop if we asked for one, a lost peer otherwise.

@@ -121,7 +121,7 @@ impl<'a> Live<'a> {
                     let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
                     Failure::new(format!("script `{}`: {}", script.name, all.join("; ")))
                 })?;
-                Ok(LoadScript { name: script.name.clone(), script: Arc::new(parsed), weight: 1 })
+                Ok(LoadScript { name: script.name.clone(), script: Arc::new(parsed), weight: script.weight })
             })
             .collect::<Result<Vec<_>, Failure>>()?;
         let request = LoadRequest {
@@ -129,6 +129,7 @@ impl<'a> Live<'a> {
             scripts,
             protocol: match workload.protocol.value {
                 Protocol::Simple => load::Protocol::Simple,
+                Protocol::Extended => load::Protocol::Extended,
                 Protocol::Prepared => load::Protocol::Prepared,
             },
             clients: workload.clients.value,

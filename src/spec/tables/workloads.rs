@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::script::Script;
-use crate::spec::field::{At, Field, Later, Named};
+use crate::spec::field::{At, Field, Later, Named, Templated};
 use crate::spec::scalar::{Count, OneOf, Span_, Text, Word};
 use crate::spec::scenario::{Extent, Protocol, ScriptText, UNREAD_NAME, Workload};
-use crate::spec::scope::{Chosen, Kind, Scope, not_yet};
+use crate::spec::scope::{Chosen, Kind, Scope, is_name, not_yet};
 use crate::text::{Code, Issue, Span};
 
 /// A load.
@@ -30,18 +30,54 @@ pub(in crate::spec) struct RawWorkload {
     pub(in crate::spec) script: Field<Text>,
     /// Script file, relative to this file.
     pub(in crate::spec) file: Field<Text>,
-    /// How statements are sent: `prepared` (the default) or `simple`.
+    /// Several scripts: each transaction runs one of them, drawn by weight.
+    pub(in crate::spec) scripts: Option<At<Vec<At<RawScript>>>>,
+    /// How statements are sent: `prepared` (the default), `extended` or `simple`.
     pub(in crate::spec) protocol: Field<OneOf<RawProtocol>>,
     /// What runs the script: `runner`, the built-in driver.
     pub(in crate::spec) engine: Field<OneOf<RawEngine>>,
     #[schemars(skip)]
     pub(in crate::spec) builtin: Option<At<Later>>,
     #[schemars(skip)]
-    pub(in crate::spec) scripts: Option<At<Later>>,
-    #[schemars(skip)]
     pub(in crate::spec) cpus: Option<At<Later>>,
     #[schemars(skip)]
     pub(in crate::spec) rate: Option<At<Later>>,
+}
+
+impl RawWorkload {
+    /// The names of its scripts, the labels of their metrics; none for one that a template gives.
+    pub(in crate::spec) fn script_names(&self, own: &str) -> Vec<Option<String>> {
+        let Some(list) = &self.scripts else {
+            return vec![Some(own.to_owned())];
+        };
+        let literal = |script: &At<RawScript>| match &script.value.name.as_ref()?.value {
+            Templated::Literal(name) => Some(name.0.clone()),
+            Templated::Template(_) => None,
+        };
+        list.value.iter().map(literal).collect()
+    }
+}
+
+/// One of several scripts.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    default,
+    expecting = "a table such as { name = \"read\", weight = 80, file = \"read.pgbench\" }"
+)]
+#[schemars(rename = "WorkloadScript")]
+pub(in crate::spec) struct RawScript {
+    /// Name, the label of its metrics.
+    #[schemars(required)]
+    pub(in crate::spec) name: Field<Text>,
+    /// Its share among the workload's scripts. Default 1.
+    pub(in crate::spec) weight: Field<Count>,
+    /// Script in pgbench's language.
+    pub(in crate::spec) script: Field<Text>,
+    /// Script file, relative to this file.
+    pub(in crate::spec) file: Field<Text>,
+    #[schemars(skip)]
+    pub(in crate::spec) builtin: Option<At<Later>>,
 }
 
 /// How statements are sent, as written.
@@ -52,7 +88,7 @@ pub(in crate::spec) enum RawProtocol {
     Extended,
 }
 impl Word for RawProtocol {
-    const EXPECTED: &'static str = "`prepared` or `simple`";
+    const EXPECTED: &'static str = "`prepared`, `extended` or `simple`";
     const WORDS: &'static [(&'static str, Self)] =
         &[("prepared", RawProtocol::Prepared), ("simple", RawProtocol::Simple), ("extended", RawProtocol::Extended)];
 }
@@ -67,6 +103,9 @@ impl Word for RawEngine {
     const EXPECTED: &'static str = "`runner`";
     const WORDS: &'static [(&'static str, Self)] = &[("runner", RawEngine::Runner), ("pgbench", RawEngine::Pgbench)];
 }
+
+/// The largest weight; pgbench's is the same.
+const MAX_WEIGHT: u64 = i32::MAX as u64;
 
 /// Most clients a load may have: beyond it no server of this size answers.
 const MAX_CLIENTS: u64 = 10_000;
@@ -101,10 +140,7 @@ fn workload(name: &At<String>, at: &At<RawWorkload>, scope: &mut Scope<'_, '_>) 
             let value = match at.value.0 {
                 RawProtocol::Prepared => Protocol::Prepared,
                 RawProtocol::Simple => Protocol::Simple,
-                RawProtocol::Extended => {
-                    scope.tell(not_yet("protocol = \"extended\"", "the rest of pgbench's language", at.span));
-                    Protocol::Prepared
-                }
+                RawProtocol::Extended => Protocol::Extended,
             };
             Chosen { value, at: Some(at.span) }
         }
@@ -120,7 +156,7 @@ fn workload(name: &At<String>, at: &At<RawWorkload>, scope: &mut Scope<'_, '_>) 
         (_, Some(length)) => Some(Extent::Duration(length.value.0)),
         _ => None,
     };
-    let script = script(&name.value, raw, &owner, place, scope);
+    let scripts = scripts(&name.value, raw, &owner, place, protocol.value, scope);
     Workload {
         span: name.span,
         node: node.map_or_else(|| UNREAD_NAME.to_owned(), |node| node.value.0),
@@ -129,64 +165,213 @@ fn workload(name: &At<String>, at: &At<RawWorkload>, scope: &mut Scope<'_, '_>) 
         // What is told as wrong is not run: this cell then is none that can be.
         extent: extent.filter(|_| one_extent).unwrap_or(Extent::Transactions(0)),
         protocol,
-        scripts: script.into_iter().collect(),
+        scripts: scripts.unwrap_or_default(),
     }
 }
 
-fn script(
+/// The scripts of a workload: its one, named like itself, or its list.
+fn scripts(
     name: &str,
     raw: &RawWorkload,
     owner: &str,
     at: (Span, Span),
+    protocol: Protocol,
     scope: &mut Scope<'_, '_>,
-) -> Option<ScriptText> {
-    let later = scope.later(raw.builtin.as_ref(), "builtin", "pgbench as an engine")
-        | scope.later(raw.scripts.as_ref(), "scripts", "the rest of pgbench's language");
-    if later {
+) -> Option<Vec<ScriptText>> {
+    if scope.later(raw.builtin.as_ref(), "builtin", "pgbench as an engine") {
         return None;
     }
-    let keys = [("script", raw.script.as_ref().map(|at| at.span)), ("file", raw.file.as_ref().map(|at| at.span))];
+    let place = |field: &Field<Text>| field.as_ref().map(|at| at.span);
+    let list = raw.scripts.as_ref();
+    let keys = [("script", place(&raw.script)), ("file", place(&raw.file)), ("scripts", list.map(|list| list.span))];
     if !scope.exactly_one(owner, at, &keys) {
         return None;
     }
-    let text = match (&raw.script, &raw.file) {
+    let Some(list) = list else {
+        let text = text(&raw.script, &raw.file, scope)?;
+        let only = ScriptText { name: name.to_owned(), weight: 1, text: text.value, span: text.span };
+        return check(vec![only], protocol, scope);
+    };
+    if list.value.is_empty() {
+        scope.tell(
+            Issue::new(Code::Neither, format!("{owner} has an empty list of scripts"), list.span, "empty")
+                .help("add one such as { name = \"read\", weight = 80, file = \"read.pgbench\" }"),
+        );
+    }
+    let mut all: Vec<ScriptText> = Vec::new();
+    let mut named: Vec<At<Text>> = Vec::new();
+    for raw in &list.value {
+        let (name, text) = one_of_several(owner, raw, scope);
+        if let Some(name) = &name {
+            if let Some(first) = named.iter().find(|known| known.value == name.value) {
+                let message = format!("{owner} has two scripts named `{}`", name.value.0);
+                scope.tell(
+                    Issue::new(Code::Both, message, first.span, "this")
+                        .also(name.span, "and this")
+                        .help("give each its own name: it is the label of its metrics"),
+                );
+            }
+            named.push(name.clone());
+        }
+        let weight = scope.chosen(&raw.value.weight, 1, |count: Count| count.0.min(MAX_WEIGHT) as u32);
+        if let (Some(name), Some(text)) = (name, text) {
+            all.push(ScriptText { name: name.value.0, weight: weight.value, text: text.value, span: text.span });
+        }
+    }
+    let complete = !all.is_empty() && all.len() == list.value.len();
+    check(all, protocol, scope).filter(|_| complete)
+}
+
+/// The name and the text of an entry of `scripts`.
+fn one_of_several(
+    owner: &str,
+    raw: &At<RawScript>,
+    scope: &mut Scope<'_, '_>,
+) -> (Option<At<Text>>, Option<At<String>>) {
+    let (at, raw) = ((raw.span, raw.span), &raw.value);
+    let owner = format!("a script of {owner}");
+    let name = scope.required(&raw.name, "name", &owner, at).filter(|name| {
+        let good = is_name(&name.value.0);
+        if !good {
+            let message = format!("`{}` is no name for a script", name.value.0);
+            scope.tell(
+                Issue::new(Code::BadName, message, name.span, "this name")
+                    .help("use lower-case letters, digits and `_`, beginning with a letter"),
+            );
+        }
+        good
+    });
+    if scope.later(raw.builtin.as_ref(), "builtin", "pgbench as an engine") {
+        return (name, None);
+    }
+    let keys = [("script", raw.script.as_ref().map(|at| at.span)), ("file", raw.file.as_ref().map(|at| at.span))];
+    let text = if scope.exactly_one(&owner, at, &keys) { text(&raw.script, &raw.file, scope) } else { None };
+    (name, text)
+}
+
+fn text(script: &Field<Text>, file: &Field<Text>, scope: &mut Scope<'_, '_>) -> Option<At<String>> {
+    match (script, file) {
         (Some(script), _) => scope.at(script).map(|at| At { span: at.span, value: at.value.0 }),
         (_, Some(file)) => scope.file(file),
         _ => None,
-    }?;
-    check(&text, raw, scope)?;
-    Some(ScriptText { name: name.to_owned(), text: text.value, span: text.span })
+    }
 }
 
-/// Tells every mistake of a rendered script: at its own bytes where the script is written as it is sent, else at
-/// the whole of it.
-fn check(text: &At<String>, raw: &RawWorkload, scope: &mut Scope<'_, '_>) -> Option<()> {
-    let simple = matches!(scope.value(&raw.protocol).map(|at| at.value.0), Some(RawProtocol::Simple));
-    let mut mistakes: Vec<(std::ops::Range<usize>, String, Option<String>)> = Vec::new();
-    match Script::parse(&text.value) {
-        Err(errors) => mistakes.extend(errors.into_iter().map(|error| (error.range, error.message, error.help))),
-        Ok(script) => {
-            for (name, range) in script.undefined() {
-                let help =
-                    "give it a value with `\\set` before; a time or a cast needs no colon before a name".to_owned();
-                mistakes.push((range.clone(), format!("the variable `:{name}` has no value here"), Some(help)));
+/// A mistake of a script: where it is in its text, what it is, the way out.
+type Mistake = (std::ops::Range<usize>, String, Option<String>);
+
+/// Tells every mistake of the rendered scripts: at its own bytes where a script is written as it is sent, else at
+/// the whole of it. A client keeps its variables whichever script runs, so one may use what another gives a value.
+fn check(scripts: Vec<ScriptText>, protocol: Protocol, scope: &mut Scope<'_, '_>) -> Option<Vec<ScriptText>> {
+    let parsed: Vec<_> = scripts.iter().map(|script| Script::parse(&script.text)).collect();
+    let elsewhere = |name: &str| parsed.iter().flatten().any(|script| parsed.len() > 1 && script.may_define(name));
+    let mut good = true;
+    for (text, parsed) in scripts.iter().zip(&parsed) {
+        let mut mistakes: Vec<Mistake> = Vec::new();
+        match parsed {
+            Err(errors) => {
+                let told = errors.iter().cloned();
+                mistakes.extend(told.map(|error| (error.range, error.message, error.help)));
             }
-            if !simple {
-                for (name, range) in script.quoted() {
-                    let help = "take it out of the quotes, or choose protocol = \"simple\"".to_owned();
-                    let message = format!("`:{name}` stands in quotes, where a prepared statement takes no parameter");
-                    mistakes.push((range.clone(), message, Some(help)));
+            Ok(script) => {
+                for (name, range) in script.undefined().iter().filter(|(name, _)| !elsewhere(name)) {
+                    let help =
+                        "give it a value with `\\set` before; a time or a cast needs no colon before a name".to_owned();
+                    mistakes.push((range.clone(), format!("the variable `:{name}` has no value here"), Some(help)));
+                }
+                let help = |way: &str| Some(way.to_owned());
+                if protocol == Protocol::Simple {
+                    let message = "the simple protocol has no pipelines".to_owned();
+                    let help = help("choose protocol = \"prepared\" or \"extended\"");
+                    mistakes.extend(script.pipelines().map(|range| (range, message, help)));
+                } else {
+                    for (name, range) in script.quoted() {
+                        let message =
+                            format!("`:{name}` stands in quotes, where a prepared statement takes no parameter");
+                        let help = help("take it out of the quotes, or choose protocol = \"simple\"");
+                        mistakes.push((range.clone(), message, help));
+                    }
                 }
             }
         }
+        good &= mistakes.is_empty();
+        for (range, message, help) in mistakes {
+            let line = text.text.get(range.clone()).unwrap_or_default().lines().next().unwrap_or_default().to_owned();
+            let place = scope.engine.place(text.span, &text.text, range);
+            let mut issue = Issue::new(Code::Script, message, place, format!("`{line}`"));
+            issue.help = help;
+            scope.tell(issue);
+        }
     }
-    let good = mistakes.is_empty();
-    for (range, message, help) in mistakes {
-        let line = text.value.get(range.clone()).unwrap_or_default().lines().next().unwrap_or_default().to_owned();
-        let mut issue =
-            Issue::new(Code::Script, message, scope.engine.place(text.span, &text.value, range), format!("`{line}`"));
-        issue.help = help;
-        scope.tell(issue);
+    good.then_some(scripts)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::spec::{Options, Read, read};
+    use crate::text::source::SourceMap;
+
+    /// A spec of one workload, whose keys are `keys`.
+    fn told(keys: &str) -> (Vec<String>, Vec<(String, u32)>) {
+        let text = format!(
+            "title = \"t\"\n[nodes.a]\n[[phases]]\nname = \"load\"\nrun = [\"w\"]\n\
+             [workloads.w]\nnode = \"a\"\ntransactions = 1\n{keys}"
+        );
+        let mut sources = SourceMap::default();
+        sources.add("s.toml", text);
+        sources.add("read.pgbench", "SELECT :x;\n");
+        let Read::Done(spec, issues) = read(Path::new("s.toml"), &sources, Options { quick: false }) else {
+            panic!("all texts are there");
+        };
+        let workloads = spec.cells.iter().flat_map(|cell| cell.scenario.workloads.values());
+        let scripts = workloads.flat_map(|load| &load.scripts);
+        (
+            issues.as_slice().iter().map(|issue| issue.message.clone()).collect(),
+            scripts.map(|script| (script.name.clone(), script.weight)).collect(),
+        )
     }
-    good.then_some(())
+
+    #[test]
+    fn several_scripts_have_names_and_weights() {
+        let (issues, scripts) = told(
+            "protocol = \"extended\"\nscripts = [{ name = \"read\", weight = 80, file = \"read.pgbench\" }, \
+             { name = \"write\", script = '''\\set x 1\nUPDATE t;''' }]",
+        );
+        assert_eq!(issues, [""; 0]);
+        assert_eq!(scripts, [("read".to_owned(), 80), ("write".to_owned(), 1)]);
+        assert_eq!(told("script = 'SELECT 1'").1, [("w".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn mistakes_of_scripts_are_told() {
+        for (keys, expected) in [
+            ("scripts = []", "workload `w` has an empty list of scripts"),
+            (
+                "script = 'A'\nscripts = [{ name = \"r\", script = 'A' }]",
+                "workload `w` has both `script` and `scripts`",
+            ),
+            (
+                "scripts = [{ name = \"r\", script = 'A' }, { name = \"r\", script = 'B' }]",
+                "workload `w` has two scripts named `r`",
+            ),
+            ("scripts = [{ script = 'A' }]", "a script of workload `w` has no `name`"),
+            ("scripts = [{ name = \"R\", script = 'A' }]", "`R` is no name for a script"),
+            ("scripts = [{ name = \"r\" }]", "a script of workload `w` has none of `script`, `file`"),
+            ("scripts = [{ name = \"r\", builtin = \"select-only\" }]", "`builtin` comes with pgbench as an engine"),
+            ("scripts = [{ name = \"r\", file = \"read.pgbench\" }]", "the variable `:x` has no value here"),
+            ("script = '\\startpipeline'", "end of script reached with pipeline open"),
+            (
+                "protocol = \"simple\"\nscript = '''\\startpipeline\nA;\n\\endpipeline'''",
+                "the simple protocol has no pipelines",
+            ),
+            ("protocol = \"extended\"\nscript = '''\\set x 1\nA ':x';'''", "`:x` stands in quotes"),
+            ("script = '\\shell ls'", "`\\shell` runs host commands and is refused"),
+        ] {
+            let (issues, scripts) = told(keys);
+            assert!(issues.len() == 1 && issues[0].starts_with(expected), "{keys}: {issues:?}");
+            assert_eq!(scripts, [], "{keys}");
+        }
+    }
 }

@@ -60,6 +60,8 @@ pub struct Live<'a> {
     loads: HashMap<String, load::Ready>,
     markers: HashMap<u64, Vec<(String, MarkerWatch)>>,
     window: Option<Window>,
+    /// Whether no window was opened yet.
+    first_window: bool,
     /// Seconds waited for a launcher since the last window closed.
     launcher_wait: Option<f64>,
     ended: Rc<RefCell<Ended>>,
@@ -87,6 +89,7 @@ impl<'a> Live<'a> {
             loads: HashMap::new(),
             markers: HashMap::new(),
             window: None,
+            first_window: true,
             launcher_wait: None,
             ended: Rc::default(),
             notes: Vec::new(),

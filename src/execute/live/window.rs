@@ -15,6 +15,9 @@ use crate::text::Lsn;
 /// How long exiting backends and workers may take to flush their statistics; 14 needs up to 1.5 s.
 const SETTLE_BOUND: Duration = Duration::from_secs(5);
 
+/// How long the counters of 14 must stand still: sessions report every half second, exits within 1.5 s.
+const QUIET: Duration = Duration::from_millis(1500);
+
 /// An open window.
 pub(super) struct Window {
     opened: Instant,
@@ -61,6 +64,7 @@ impl Live<'_> {
     /// SQL first, then CPU, then the clock: what the reading costs is outside.
     pub(super) async fn open(&mut self) -> Result<(), Failure> {
         *self.ended.borrow_mut() = Ended::default();
+        self.flush_own_statistics().await?;
         let wal = self.wal().await?;
         let cpu = self.cpu()?;
         let host = HostTimes::take().ok();
@@ -217,21 +221,42 @@ impl Live<'_> {
             self.wait_for(&Condition::Disabled { subscription: name.clone() }, SETTLE_BOUND).await?;
         }
         self.note_scans().await?;
-        let mut last = self.wal().await?;
-        if self.nodes.values().any(|node| node.major < 15) {
-            // The statistics collector of 14 hears of exits with a delay.
-            let began = Instant::now();
-            let mut quiet = Instant::now();
-            while began.elapsed() < SETTLE_BOUND && quiet.elapsed() < Duration::from_millis(1500) {
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                let next = self.wal().await?;
-                if next.iter().any(|(name, (_, bytes))| last.get(name).is_some_and(|(_, before)| before != bytes)) {
-                    quiet = Instant::now();
-                }
-                last = next;
-            }
-        }
+        let last = self.quiet_wal().await?;
         Ok(last.into_iter().map(|(name, (_, bytes))| (name, bytes)).collect())
+    }
+
+    /// A session reports its statistics at most once a second, so what the runner's own sessions wrote while building
+    /// would be counted later, in the first window.
+    async fn flush_own_statistics(&mut self) -> Result<(), Failure> {
+        for node in self.nodes.values().filter(|node| node.major >= 15) {
+            node.rows("SELECT pg_catalog.pg_stat_force_next_flush()").await?;
+        }
+        // Between phases nothing may be waited for: what is replicated would go on, outside every clock.
+        if self.first_window {
+            self.first_window = false;
+            self.quiet_wal().await?;
+        }
+        Ok(())
+    }
+
+    /// WAL counters; on 14, whose statistics collector hears of everything with a delay and cannot be hurried, once
+    /// they have stood still for a while.
+    async fn quiet_wal(&self) -> Result<IndexMap<String, (Lsn, u64)>, Failure> {
+        let mut last = self.wal().await?;
+        if self.nodes.values().all(|node| node.major >= 15) {
+            return Ok(last);
+        }
+        let began = Instant::now();
+        let mut quiet = Instant::now();
+        while began.elapsed() < SETTLE_BOUND && quiet.elapsed() < QUIET {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let next = self.wal().await?;
+            if next.iter().any(|(name, (_, bytes))| last.get(name).is_some_and(|(_, before)| before != bytes)) {
+                quiet = Instant::now();
+            }
+            last = next;
+        }
+        Ok(last)
     }
 
     /// How the apply workers found their rows: the difference between an index and reading the whole table for each.

@@ -120,7 +120,7 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
     let mut raws = Vec::new();
     for scenario in &laid {
         let mut own = Issues::default();
-        if scenario.span != Span::default() && !is_name(&scenario.name) {
+        if scenario.span != Span::default() && !scenario.name.is_empty() && !is_name(&scenario.name) {
             own.push(
                 Issue::new(Code::BadName, format!("`{}` is no name", scenario.name), scenario.span, "not a name")
                     .help("write a letter, then letters, digits and `_`, all in lower case; prose goes into `title`"),
@@ -388,7 +388,7 @@ fn referring<'a>(
     let lost_scripts = named("workloads", |_| Vec::new());
     refer::Referring {
         sources,
-        scenarios: laid.iter().map(|scenario| scenario.name.as_str()).collect(),
+        scenarios: laid.iter().map(|scenario| scenario.name.as_str()).filter(|name| !name.is_empty()).collect(),
         last_windows: windows.difference(&not_last).cloned().collect(),
         windows,
         nodes: named("nodes", |raw| raw.nodes.keys().collect()),

@@ -1,6 +1,7 @@
 //! Base and scenario: each `[[scenarios]]` is laid over what stands outside, then `[quick]` and the flags over all.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -43,6 +44,7 @@ pub(super) const DEFAULT_SCENARIO: &str = "default";
 
 /// A scenario with everything that holds for it.
 pub(super) struct Laid<'s> {
+    /// Empty for one without a name, which is told.
     pub(super) name: String,
     pub(super) span: Span,
     pub(super) table: Table<'s>,
@@ -102,13 +104,10 @@ pub(super) fn scenarios<'s>(mut doc: Table<'s>, issues: &mut Issues) -> (Table<'
             continue;
         };
         let mut own = Issues::default();
-        match lay(&doc, over, span.into(), &out, &mut own) {
-            Some(mut scenario) => {
-                scenario.good &= own.is_empty();
-                out.laid.push(scenario);
-            }
-            None => out.all_named = false,
-        }
+        let mut scenario = lay(&doc, over, span.into(), &out, &mut own);
+        scenario.good &= own.is_empty() && !scenario.name.is_empty();
+        out.all_named &= !scenario.name.is_empty();
+        out.laid.push(scenario);
         issues.extend(own);
     }
     (doc, out)
@@ -120,23 +119,20 @@ fn lay<'s>(
     span: Span,
     earlier: &Scenarios<'s>,
     issues: &mut Issues,
-) -> Option<Laid<'s>> {
+) -> Laid<'s> {
     let mut unread = earlier.unread.clone();
     refuse_foreign_keys(&mut over, earlier, &mut unread, issues);
     let without = over.remove("without");
-    let (name, name_span) = match take_text(&mut over, "name", issues) {
+    let taken = take_text(&mut over, "name", issues);
+    if matches!(taken, Taken::Absent) && !unread.key(Span::default(), "name") {
+        issues.push(Issue::new(Code::MissingKey, "a scenario has no name", span, "this one").help("add name = \"…\""));
+    }
+    let (name, name_span) = match taken {
         Taken::Text(name, at) => (name, at),
-        Taken::Wrong => return None,
-        Taken::Absent => {
-            if !unread.key(Span::default(), "name") {
-                issues.push(
-                    Issue::new(Code::MissingKey, "a scenario has no name", span, "this one").help("add name = \"…\""),
-                );
-            }
-            return None;
-        }
+        // It is laid all the same: what else is wrong in it is told.
+        Taken::Wrong | Taken::Absent => (String::new(), span),
     };
-    if let Some(first) = earlier.laid.iter().find(|other| other.name == name) {
+    if let Some(first) = earlier.laid.iter().find(|other| other.name == name && !name.is_empty()) {
         issues.push(
             Issue::new(Code::BadName, format!("two scenarios are named `{name}`"), name_span, "again here")
                 .also(first.span, "first here")
@@ -166,15 +162,14 @@ fn lay<'s>(
                             at,
                             "not defined above",
                         )
-                        .suggest(&wanted, earlier.laid.iter().map(|other| other.name.as_str())),
+                        .suggest(&wanted, named(earlier)),
                     );
                 } else {
                     unread.note(None, []);
                 }
             }
             // What is most likely meant is taken, so that what the scenario changes of it is there.
-            let found = by_name(&wanted)
-                .or_else(|| by_name(nearest(&wanted, earlier.laid.iter().map(|other| other.name.as_str()))?));
+            let found = by_name(&wanted).or_else(|| by_name(nearest(&wanted, named(earlier))?));
             if found.is_none() {
                 unread.note(None, []);
             }
@@ -193,7 +188,12 @@ fn lay<'s>(
     let not_there = without.map(|paths| leave_out(&mut table, &paths, issues)).unwrap_or_default();
     let how = Laying { clash: Clash::OverlayWins, unread: &unread };
     let table = merge(table, over, &mut Vec::new(), how, issues);
-    Some(Laid { name, span: name_span, table, unread, good, not_there })
+    Laid { name, span: name_span, table, unread, good, not_there }
+}
+
+/// Names of the scenarios that have one.
+fn named<'a>(scenarios: &'a Scenarios<'_>) -> impl Iterator<Item = &'a str> {
+    scenarios.laid.iter().map(|other| other.name.as_str()).filter(|name| !name.is_empty())
 }
 
 enum Taken {
@@ -239,7 +239,9 @@ fn refuse_unknown_roots(doc: &mut Table<'_>, unread: &mut Unread, issues: &mut I
 
 /// Whether a value is what `include` takes.
 fn lists_files(value: &DeValue<'_>) -> bool {
-    let is_file = |item: &Value<'_>| item.get_ref().as_str().is_some_and(|path| path.ends_with(".toml"));
+    let is_file = |item: &Value<'_>| {
+        item.get_ref().as_str().is_some_and(|path| Path::new(path).extension().is_some_and(|kind| kind == "toml"))
+    };
     value.as_array().is_some_and(|list| list.iter().any(is_file))
 }
 

@@ -32,8 +32,9 @@ fn fastest(cells: usize, repeats: usize) -> (Duration, Duration) {
             panic!("every text is there");
         };
         let lowered = start.elapsed();
+        let start = Instant::now();
         let plan = plan::plan(&spec, &sources, &facts, &mut issues);
-        let planned = start.elapsed().saturating_sub(lowered);
+        let planned = start.elapsed();
         assert!(issues.is_empty(), "{:?}", issues.as_slice());
         assert_eq!(plan.cells.len(), cells);
         least = (least.0.min(lowered), least.1.min(planned));
@@ -70,22 +71,28 @@ fn mistakes_of_every_cell_are_told_once_and_in_no_more_than_linear_time() {
         .replace("clients = 1", "clients = \"{{ rows / 3 }}\"");
     let mut sources = SourceMap::default();
     sources.add(SPEC, text);
-    let mut least = [Duration::MAX; 2];
-    for _ in 0..3 {
-        for (index, cells) in [500, 5_000].into_iter().enumerate() {
+    let fastest = |cells: usize, repeats: usize| {
+        let points = points(cells / 2);
+        let once = || {
             let start = Instant::now();
-            let points = points(cells / 2);
             let Read::Done(spec, mut issues) = read_at_points(Path::new(SPEC), &sources, Options::default(), &points)
             else {
                 panic!("every text is there");
             };
             plan::plan(&spec, &sources, &facts(&[18]), &mut issues);
             assert_eq!((spec.cells.len(), issues.as_slice().len()), (0, 4), "{:?}", issues.as_slice());
-            least[index] = least[index].min(start.elapsed());
+            start.elapsed()
+        };
+        (0..repeats).map(|_| once()).min().expect("at least one").as_secs_f64()
+    };
+    let mut ratios = Vec::new();
+    for _ in 0..3 {
+        ratios.push(fastest(5_000, 2) / fastest(500, 5));
+        if ratios.last().is_some_and(|ratio| *ratio <= 12.0) {
+            return;
         }
     }
-    let ratio = least[1].as_secs_f64() / least[0].as_secs_f64();
-    assert!(ratio <= 14.0, "ten times as many cells with mistakes take {ratio:.1} times as long");
+    panic!("ten times as many cells with mistakes take {ratios:?} times as long");
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn mending_one_mistake_takes_exactly_its_message_away_in_any_order() {
     let facts = refusing();
     let forward: Vec<usize> = (0..PLANTED.len()).collect();
     let mut orders = vec![forward.clone(), forward.iter().rev().copied().collect()];
-    for seed in 1..=20 {
+    for seed in 1..=6 {
         let mut random = SplitMix64::seeded(seed);
         let mut order = forward.clone();
         for last in (1..order.len()).rev() {
@@ -232,6 +232,10 @@ fn right_specs() -> Vec<Vec<(&'static str, String)>> {
     ]
 }
 
+fn is_toml(name: &str) -> bool {
+    std::path::Path::new(name).extension().is_some_and(|kind| kind == "toml")
+}
+
 fn messages(files: &[(&str, String)]) -> Vec<(Code, String)> {
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let error = mistakes(&files, &facts(&[18]));
@@ -264,7 +268,7 @@ fn any_wrong_value_and_any_unknown_key_is_one_message() {
     let mut others = String::new();
     for files in right_specs() {
         assert_eq!(messages(&files), []);
-        for (index, (name, text)) in files.iter().enumerate().filter(|(_, (name, _))| name.ends_with(".toml")) {
+        for (index, (name, text)) in files.iter().enumerate().filter(|(_, (name, _))| is_toml(name)) {
             for spot in spots(text) {
                 let mut try_one = |with: &str, fits: fn(usize) -> bool| {
                     let told = messages(&changed(&files, index, &[(&spot, with)]));
@@ -277,7 +281,10 @@ fn any_wrong_value_and_any_unknown_key_is_one_message() {
                 if spot.is_key {
                     try_one(&format!("{}x", text[spot.range.clone()].trim_matches('"')), |told| told == 1);
                 } else if !is_name(&spot) {
-                    for with in DOUBTFUL {
+                    // Each value in the first spec; in the longer ones by turns, for the time it takes.
+                    let turn = spot.range.start % DOUBTFUL.len();
+                    let tried = DOUBTFUL.iter().enumerate().filter(|(n, _)| files.len() == 1 || *n == turn);
+                    for (_, with) in tried {
                         try_one(with, |told| told <= 1);
                     }
                 }
@@ -305,11 +312,11 @@ fn two_mistakes_are_told_as_each_alone() {
     let mut random = SplitMix64::seeded(1);
     let mut others = String::new();
     for files in right_specs() {
-        let tomls = files.iter().filter(|(name, _)| name.ends_with(".toml")).count();
+        let tomls = files.iter().filter(|(name, _)| is_toml(name)).count();
         for index in 0..tomls {
             let text = &files[index].1;
             let spots: Vec<Spot> = spots(text).into_iter().filter(|spot| !is_array_key(text, spot)).collect();
-            for _ in 0..100 {
+            for _ in 0..40 {
                 let (a, b) = (&spots[random.below(spots.len())], &spots[random.below(spots.len())]);
                 // What lies within a thing that is misspelt beyond recognition is not looked at.
                 if a.path.starts_with(&b.path) || b.path.starts_with(&a.path) {

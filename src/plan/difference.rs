@@ -1,6 +1,6 @@
 //! What is not the same in all cells, and what versions differ in without the spec's doing.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 
 use super::Cell;
@@ -19,25 +19,27 @@ pub struct Difference {
 
 /// What is not the same in all cells, in the order of building.
 pub(super) fn between(cells: &[Cell]) -> Vec<Difference> {
-    let facets: Vec<IndexMap<String, String>> = cells.iter().map(facets).collect();
-    let mut whats: Vec<&String> = Vec::new();
-    for facet in &facets {
-        for what in facet.keys() {
-            if !whats.contains(&what) {
-                whats.push(what);
-            }
+    // Each text is held once and each cell has its number: of many cells nearly all is the same.
+    let mut texts: IndexSet<String> = IndexSet::new();
+    let mut columns: IndexMap<String, Vec<Option<usize>>> = IndexMap::new();
+    for (index, cell) in cells.iter().enumerate() {
+        for (what, value) in facets(cell) {
+            let (number, _) = texts.insert_full(value);
+            let column = columns.entry(what).or_default();
+            column.resize(index, None);
+            column.push(Some(number));
         }
     }
-    whats
+    columns
         .into_iter()
-        .filter(|what| facets.windows(2).any(|pair| pair[0].get(*what) != pair[1].get(*what)))
-        .map(|what| Difference {
-            what: what.clone(),
-            values: cells
-                .iter()
-                .zip(&facets)
-                .map(|(cell, facet)| (cell.name.clone(), facet.get(what).cloned().unwrap_or_else(|| "–".to_owned())))
-                .collect(),
+        .filter_map(|(what, mut column)| {
+            column.resize(cells.len(), None);
+            if column.windows(2).all(|pair| pair[0] == pair[1]) {
+                return None;
+            }
+            let text = |number: Option<usize>| number.map_or_else(|| "–".to_owned(), |number| texts[number].clone());
+            let values = cells.iter().zip(column).map(|(cell, number)| (cell.name.clone(), text(number))).collect();
+            Some(Difference { what, values })
         })
         .collect()
 }

@@ -70,13 +70,8 @@ fn check(root: &str, flags: &[&str], quick: bool) -> usize {
         let mut laid = flags.lay(table, &mut issues);
         let vars = laid.remove("vars");
         check_table(&laid, &sources, &mut checked);
-<<<<<<< HEAD
         if let Some(vars) = &vars {
             check_value(vars, &sources, &mut checked);
-=======
-        if let Some(vars) = vars {
-            check_value(&vars, &sources, &mut checked);
->>>>>>> 8620605 (Lints; a scenario without a name is read for its other mistakes)
         }
     }
     assert!(issues.is_empty(), "{root}: {:?}", issues.as_slice());

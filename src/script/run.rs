@@ -22,7 +22,7 @@ use super::{Command, Script};
 /// What a client does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Send the statement of this index, see [`Machine::statement`].
+    /// Send the statement of this index, see [`Machine::statement`](super::Machine::statement).
     Statement(usize),
     /// Write the statement of this index behind what the pipeline holds; its reply comes after the pipeline's end.
     Queue(usize),
@@ -32,7 +32,7 @@ pub enum Step {
     EndPipeline,
     /// Let this time pass.
     Sleep(Duration),
-    /// The script is at its end; [`Machine::begin`] starts the next transaction.
+    /// The script is at its end; [`Machine::begin`](super::Machine::begin) starts the next transaction.
     Finished,
 }
 

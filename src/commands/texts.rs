@@ -38,7 +38,10 @@ pub(super) fn load(path: &Path, arguments: &SpecArgs) -> Result<Loaded, Refused>
         sources.add_flag("--quick", "run.rounds = 1");
     }
     for flag in &arguments.set {
-        sources.add_flag(format!("--set {flag}"), flag_text(flag)?);
+        sources.add_flag(
+            format!("--set {flag}"),
+            crate::spec::flag(flag).map_err(|error| Refused::Call(format!("--set {flag}: {error}")))?,
+        );
     }
     from_sources(sources, &root, arguments.quick, |path| std::fs::read_to_string(path))
 }
@@ -63,47 +66,6 @@ pub(super) fn from_sources(
                     }
                 }
             }
-        }
-    }
-}
-
-/// A flag as the TOML it stands for: a bare name is a variable, the value is TOML if it reads as such, else text.
-fn flag_text(flag: &str) -> Result<String, Refused> {
-    let wrong = || Refused::Call(format!("--set {flag}: write NAME=VALUE or PATH.KEY=VALUE"));
-    let (key, value) = flag.split_once('=').ok_or_else(wrong)?;
-    let (key, value) = (key.trim(), value.trim());
-    let plain =
-        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    if !key.split('.').all(plain) {
-        return Err(wrong());
-    }
-    let key = if key.contains('.') { key.to_owned() } else { format!("vars.{key}") };
-    let toml = format!("{key} = {value}");
-    if !value.is_empty() && !value.contains('\n') && toml::de::DeTable::parse(&toml).is_ok() {
-        return Ok(toml);
-    }
-    let quoted = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    Ok(format!("{key} = \"{quoted}\""))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_flag_is_toml_or_text() {
-        for (flag, expected) in [
-            ("clients=4", "vars.clients = 4"),
-            ("run.rounds=1", "run.rounds = 1"),
-            ("name=text", "vars.name = \"text\""),
-            ("length=5s", "vars.length = \"5s\""),
-            ("q=\"a\"", "vars.q = \"a\""),
-            ("list=[1, 2]", "vars.list = [1, 2]"),
-        ] {
-            assert_eq!(flag_text(flag).ok().as_deref(), Some(expected));
-        }
-        for flag in ["clients", "=4", "a..b=1", "a b=1"] {
-            assert!(flag_text(flag).is_err(), "{flag}");
         }
     }
 }

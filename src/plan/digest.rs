@@ -7,22 +7,16 @@ use sha2::{Digest as _, Sha256};
 use super::Cell;
 use crate::spec::Spec;
 
-/// Text that is hashed as it is written: a plan of many cells is too long to be held as one.
-struct Hashing(Sha256);
-
-impl std::fmt::Write for Hashing {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.0.update(text.as_bytes());
-        Ok(())
-    }
-}
-
 /// SHA-256 over what is run and measured: instructions, settings, scripts, order. Titles, prose, claims and
 /// tables are not in it, nor where anything is written.
 pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
-    let mut hash = Hashing(Sha256::new());
+    let mut hash = Sha256::new();
+    let mut text = String::new();
+    // A plan of many cells is too long to be held as one text, and is written in pieces too small to be hashed.
     let mut line = |part: &dyn std::fmt::Debug| {
-        writeln!(hash, "{part:?}").expect("hashing cannot fail");
+        text.clear();
+        writeln!(text, "{part:?}").expect("writing to a string cannot fail");
+        hash.update(text.as_bytes());
     };
     line(&(spec.run.order.value.as_str(), spec.run.seed.value, spec.run.checkpoint.value));
     for cell in cells {
@@ -49,7 +43,7 @@ pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
         line(&cell.scenario.windows);
         line(&cell.turn);
     }
-    hash.0.finalize().iter().take(16).fold(String::new(), |mut out, byte| {
+    hash.finalize().iter().take(16).fold(String::new(), |mut out, byte| {
         write!(out, "{byte:02x}").expect("writing to a string cannot fail");
         out
     })

@@ -71,7 +71,8 @@ pub(super) async fn answer(
             Missing::Refuse | Missing::Install => {
                 let offline = missing == Missing::Refuse;
                 let installed = install::install(major, &cache, offline, &mut |line| say(&format!("{line}\n"))).await;
-                let installed = installed.map_err(|error| Refused::CannotStart(error.to_string()))?;
+                let installed =
+                    installed.map_err(|error| Refused::CannotStart(format!("{wanted} is not found: {error}")))?;
                 if !fits(wanted, &installed) {
                     return Err(Refused::CannotStart(format!(
                         "{wanted} is not found, and what can be installed is {}; name its folder with --pg-bin, or ask for \"{major}\"",

@@ -116,7 +116,7 @@ fn where_no_run_can_start_it_ends_with_three() {
 
 #[test]
 fn stdout_gets_the_report_and_stderr_the_talk() {
-    let ran = RunnerCommand::spec(ONE).arguments(["--quick", "--offline"]).run().ended_with(0);
+    let ran = RunnerCommand::spec(ONE).arguments(["--quick"]).run().ended_with(0);
     let stored = std::fs::read_to_string(ran.out.join("report.md")).expect("a report");
     assert_eq!(ran.stdout, stored);
     assert!(ran.stderr.contains(&format!("report: {}", ran.out.join("report.md").display())), "{}", ran.stderr);

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
@@ -189,14 +189,25 @@ impl Program {
         let file = File::options().create(true).append(true).open(log);
         let outputs = file.and_then(|file| Ok((file.try_clone()?, file)));
         let (out, err) = outputs.map_err(|source| self.output_error(log, source))?;
-        let (child, _) = self.start(Stdio::null(), out.into(), err.into())?;
+        let (child, ..) = self.start(Stdio::null(), out.into(), err.into())?;
         Ok(child)
     }
 
     /// Starts the child with a pipe as its standard input and its output thrown away;
     /// returns the pipe's writing end, which closes (on our death too) when dropped.
-    pub fn spawn_with_input(&self) -> Result<(Child, Option<std::process::ChildStdin>), ProcessError> {
-        self.start(Stdio::piped(), Stdio::null(), Stdio::null())
+    pub fn spawn_with_input(&self) -> Result<(Child, Option<ChildStdin>), ProcessError> {
+        let (child, input, _) = self.start(Stdio::piped(), Stdio::null(), Stdio::null())?;
+        Ok((child, input))
+    }
+
+    /// Starts the child with a pipe as its standard output and its errors appended to `log`; returns the pipe's
+    /// reading end.
+    pub fn spawn_with_output(&self, log: &Path) -> Result<(Child, ChildStdout), ProcessError> {
+        let file = File::options().create(true).append(true).open(log);
+        let errors = file.map_err(|source| self.output_error(log, source))?;
+        let (child, _, output) = self.start(Stdio::null(), Stdio::piped(), errors.into())?;
+        let missing = || self.output_error(log, io::Error::other("no pipe was made"));
+        Ok((child, output.ok_or_else(missing)?))
     }
 
     /// Runs the child to its end and gives back its output, successful or not. It is
@@ -206,7 +217,7 @@ impl Program {
         let open = || capture_file(&folder).map_err(|e| self.output_error(&folder, e));
         let (mut out, mut err) = (open()?, open()?);
         let clone = |f: &File| f.try_clone().map_err(|e| self.output_error(&folder, e));
-        let (child, _) = self.start(Stdio::null(), clone(&out)?.into(), clone(&err)?.into())?;
+        let (child, ..) = self.start(Stdio::null(), clone(&out)?.into(), clone(&err)?.into())?;
         let ended = child.ended_or_terminated(bound).await;
         let read = |f: &mut File| read_back(f).map_err(|e| self.output_error(&folder, e));
         let (stdout, stderr) = (read(&mut out)?, read(&mut err)?);
@@ -245,7 +256,7 @@ impl Program {
         input: Stdio,
         out: Stdio,
         err: Stdio,
-    ) -> Result<(Child, Option<std::process::ChildStdin>), ProcessError> {
+    ) -> Result<(Child, Option<ChildStdin>, Option<ChildStdout>), ProcessError> {
         let mut command = Command::new(&self.path);
         command.args(&self.arguments).stdin(input).stdout(out).stderr(err);
         command.current_dir(&self.folder);
@@ -271,8 +282,8 @@ impl Program {
         before_exec(&mut command, self.parent_death);
         let mut child =
             command.spawn().map_err(|source| ProcessError::Spawn { command: self.command_line(), source })?;
-        let stdin = child.stdin.take();
-        Ok((Child::watched(child), stdin))
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        Ok((Child::watched(child), input, output))
     }
 }
 

@@ -21,6 +21,12 @@ pub struct Evidence {
     /// By workload name.
     #[serde(default)]
     pub loads: IndexMap<String, LoadEvidence>,
+    /// By slot that has a consumer.
+    #[serde(default)]
+    pub slots: IndexMap<String, SlotEvidence>,
+    /// Initial copies, in a phase that waited for them: by subscription, by table.
+    #[serde(default)]
+    pub syncs: IndexMap<String, IndexMap<String, SyncEvidence>>,
     /// The marker, in a phase that waited for it.
     #[serde(default)]
     pub marker: Option<MarkerEvidence>,
@@ -96,6 +102,46 @@ pub struct MarkerEvidence {
     /// Seconds from the phase's clock to the row being visible, by downstream node.
     #[serde(default)]
     pub visible_seconds: IndexMap<String, f64>,
+    /// Seconds from the phase's clock to its having been received, by slot, or by subscription in a phase that waits
+    /// for that.
+    #[serde(default)]
+    pub received_seconds: IndexMap<String, f64>,
+}
+
+/// The consumer of a slot in one phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SlotEvidence {
+    /// The client: `runner` or `pg_recvlogical`.
+    pub consumer: String,
+    /// CPU nanoseconds of the client.
+    #[serde(default)]
+    pub consumer_cpu_ns: Option<u64>,
+    /// Bytes of the plugin's output.
+    #[serde(default)]
+    pub bytes: u64,
+    /// Rows changed; absent where the client or the plugin does not tell.
+    #[serde(default)]
+    pub changes: Option<u64>,
+    /// Transactions received to their end; absent where the client or the plugin does not tell.
+    #[serde(default)]
+    pub transactions: Option<u64>,
+}
+
+/// The initial copy of one table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SyncEvidence {
+    /// Seconds from the phase's clock to its rows being there (state f, s or r).
+    #[serde(default)]
+    pub copied_seconds: Option<f64>,
+    /// Seconds from the phase's clock to its being ready (state r).
+    #[serde(default)]
+    pub ready_seconds: Option<f64>,
+    /// CPU nanoseconds of its table synchronisation worker, as last seen before it ended.
+    #[serde(default)]
+    pub worker_cpu_ns: Option<u64>,
+    /// CPU nanoseconds of the walsender that copied it on the publisher, as last seen before it ended.
+    #[serde(default)]
+    pub walsender_cpu_ns: Option<u64>,
 }
 
 /// The machine in one phase: seconds of all cores together.
@@ -138,6 +184,12 @@ impl Evidence {
                 whole.scripts.entry(script.clone()).or_default().extend(more);
             }
         }
+        for (name, slot) in &next.slots {
+            self.slots.entry(name.clone()).or_default().extend(slot);
+        }
+        for (name, tables) in &next.syncs {
+            self.syncs.entry(name.clone()).or_default().extend(tables.clone());
+        }
         if let Some(marker) = &next.marker {
             self.marker = Some(marker.clone());
         }
@@ -169,6 +221,16 @@ impl NodeEvidence {
         self.lsn_end = next.lsn_end;
         self.wal_bytes_start = self.wal_bytes_start.or(next.wal_bytes_start);
         self.wal_bytes_settled = next.wal_bytes_settled;
+    }
+}
+
+impl SlotEvidence {
+    fn extend(&mut self, next: &SlotEvidence) {
+        self.consumer.clone_from(&next.consumer);
+        self.consumer_cpu_ns = add(self.consumer_cpu_ns, next.consumer_cpu_ns);
+        self.bytes += next.bytes;
+        self.changes = add(self.changes, next.changes);
+        self.transactions = add(self.transactions, next.transactions);
     }
 }
 

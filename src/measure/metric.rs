@@ -15,11 +15,15 @@ pub enum Dim {
     Script,
     /// A subscription of the spec.
     Subscription,
+    /// A slot of the spec.
+    Slot,
+    /// A table as SQL names it, with its schema.
+    Table,
 }
 
 impl Dim {
     /// Every label.
-    pub const ALL: &'static [Dim] = &[Dim::Node, Dim::Role, Dim::Script, Dim::Subscription];
+    pub const ALL: &'static [Dim] = &[Dim::Node, Dim::Role, Dim::Script, Dim::Subscription, Dim::Slot, Dim::Table];
 
     /// The label as written.
     pub fn as_str(self) -> &'static str {
@@ -28,6 +32,8 @@ impl Dim {
             Dim::Role => "role",
             Dim::Script => "script",
             Dim::Subscription => "subscription",
+            Dim::Slot => "slot",
+            Dim::Table => "table",
         }
     }
 }
@@ -47,6 +53,10 @@ pub enum Probe {
     WalStatistics,
     /// The marker's way.
     Marker,
+    /// The consumer of a slot.
+    Consumer,
+    /// The tables of a subscription on their way to ready.
+    Sync,
     /// From ENABLE to the active slot.
     Startup,
     /// The machine as a whole.
@@ -62,6 +72,8 @@ impl fmt::Display for Probe {
             Probe::WalPosition => "WAL positions",
             Probe::WalStatistics => "settled WAL statistics",
             Probe::Marker => "the marker",
+            Probe::Consumer => "the consumer of a slot",
+            Probe::Sync => "an initial copy",
             Probe::Startup => "the start of an apply worker",
             Probe::Host => "the host",
         })

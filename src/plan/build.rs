@@ -1,11 +1,13 @@
 //! The building and taking down of a turn, in the order that is fixed and printed: nodes, setup, publications,
-//! subscriptions (until synced), checkpoint, phases.
+//! slots, subscriptions (until synced), checkpoint, phases.
 
-use super::instruction::{Condition, Instruction, SqlText, Stage, Step, TurnPlan};
+use super::instruction::{Condition, Consume, Instruction, SqlText, Stage, Step, TurnPlan};
 use super::phase::{self, STEP_BOUND};
 use super::sql::checksum::{self, Projection};
+use super::sql::slot::{self, PGOUTPUT, PluginOption, SlotDefinition};
 use super::sql::{marker, publication, subscription};
 use crate::spec::Scenario;
+use crate::spec::scenario::{Consumer, OptionValue, Slot, Subscription};
 
 /// The version taken for SQL that depends on it where no server is known yet.
 const NEWEST: u32 = 18;
@@ -26,7 +28,7 @@ pub(super) fn turn(scenario: &Scenario, checkpoint: bool, major: &dyn Fn(&str) -
         step(Stage::Setup, "the marker's table".to_owned(), sql(node, marker::CREATE_TABLE));
     }
     let publishers: Vec<&String> =
-        nodes.iter().filter(|node| scenario.publications.values().any(|p| p.node == **node)).collect();
+        nodes.iter().filter(|node| publishes(scenario, node)).collect();
     for (name, publication) in &scenario.publications {
         step(
             Stage::Publications,
@@ -37,16 +39,27 @@ pub(super) fn turn(scenario: &Scenario, checkpoint: bool, major: &dyn Fn(&str) -
     for node in publishers {
         step(Stage::Publications, "the marker's publication".to_owned(), sql(node, marker::CREATE_PUBLICATION));
     }
+    for (name, of) in &scenario.slots {
+        let major = major(&of.node).unwrap_or(NEWEST);
+        // What cannot be created is told by the check, and the plan not run.
+        if let Ok(create) = slot::create(&definition(name, of), major) {
+            step(Stage::Slots, format!("slot `{name}`"), sql(&of.node, &create));
+        }
+        if of.consumer.value != Consumer::None {
+            let consume = Instruction::Consume(consume(name, of, major));
+            step(Stage::Slots, format!("consumer of slot `{name}`"), consume);
+        }
+    }
     for node in &nodes {
         if scenario.subscriptions.values().any(|subscription| subscription.node == *node) {
             step(Stage::Subscriptions, "the marker's trigger".to_owned(), sql(node, marker::CREATE_TRIGGER));
         }
     }
-    for (name, subscribed) in &scenario.subscriptions {
+    for (name, subscribed) in built(scenario) {
         let create = Instruction::Sql { node: subscribed.node.clone(), sql: subscription::create(name, subscribed) };
         step(Stage::Subscriptions, format!("subscription `{name}`"), create);
     }
-    for name in scenario.subscriptions.keys() {
+    for (name, _) in built(scenario) {
         let wait =
             Instruction::Await { condition: Condition::Synced { subscription: name.clone() }, bound: STEP_BOUND };
         step(Stage::Subscriptions, format!("subscription `{name}` synced"), wait);
@@ -73,4 +86,54 @@ pub(super) fn turn(scenario: &Scenario, checkpoint: bool, major: &dyn Fn(&str) -
         finish.push(Instruction::Verify { projections });
     }
     TurnPlan { up, phases: phase::lower(scenario, major), finish, down: vec![Instruction::Stop { nodes }] }
+}
+
+/// Whether the marker's publication is needed on a node.
+fn publishes(scenario: &Scenario, node: &str) -> bool {
+    scenario.publications.values().any(|publication| publication.node == node)
+        || scenario.slots.values().any(|slot| slot.node == node && slot.plugin == PGOUTPUT)
+}
+
+/// What a slot of the spec is created with.
+pub(super) fn definition(name: &str, slot: &Slot) -> SlotDefinition {
+    SlotDefinition {
+        name: name.to_owned(),
+        plugin: slot.plugin.clone(),
+        two_phase: slot.two_phase.value,
+        failover: slot.failover.value,
+    }
+}
+
+/// A slot's consumer on a server of version `major`; the marker's publication is named beside the spec's.
+fn consume(name: &str, slot: &Slot, major: u32) -> Consume {
+    let mut publications: Vec<String> = Vec::new();
+    let mut options: Vec<PluginOption> = Vec::new();
+    for (key, option) in &slot.options {
+        match &option.value {
+            OptionValue::Plain(value) => options.push(PluginOption::new(key, value)),
+            OptionValue::Names(names) => {
+                let names: Vec<&String> = names.iter().map(|(name, _)| name).collect();
+                if slot.plugin == PGOUTPUT && key == slot::PUBLICATION_NAMES {
+                    publications.extend(names.into_iter().cloned());
+                } else {
+                    options.push(PluginOption::names(key, names));
+                }
+            }
+        }
+    }
+    if slot.plugin == PGOUTPUT {
+        options = slot::pgoutput_options(&publications, &options, major);
+    }
+    Consume {
+        slot: name.to_owned(),
+        node: slot.node.clone(),
+        plugin: slot.plugin.clone(),
+        options,
+        consumer: slot.consumer.value,
+    }
+}
+
+/// Subscriptions that the building creates; the others are created in a phase.
+fn built(scenario: &Scenario) -> impl Iterator<Item = (&String, &Subscription)> {
+    scenario.subscriptions.iter().filter(|(name, _)| scenario.created_in(name).is_none())
 }

@@ -2,8 +2,10 @@
 //! would go round in circles, a table that could not be updated.
 
 use super::facts::Refusal;
-use super::{Servers, options, since};
+use super::{Servers, build, options, since};
+use super::sql::slot;
 use crate::spec::Scenario;
+use crate::spec::scenario::Consumer;
 use crate::text::{Code, Issue};
 
 /// Every mistake of a scenario that depends on versions or servers. Of one that is unfit to run, what could not be
@@ -57,8 +59,37 @@ pub(super) fn check(servers: &Servers<'_>, tell: &mut dyn FnMut(Issue)) {
             }
         }
     }
+    check_slots(scenario, &major, tell);
     check_two_phase(scenario, tell);
     check_circles(scenario, &major, tell);
+}
+
+/// A slot that its node's version cannot create, or whose marker could not be told.
+fn check_slots(scenario: &Scenario, major: &dyn Fn(&str) -> Option<u32>, tell: &mut dyn FnMut(Issue)) {
+    for (name, slot) in &scenario.slots {
+        let created = major(&slot.node).map(|major| slot::create(&build::definition(name, slot), major));
+        if let Some(Err(slot::SlotError::TooOld { option, major, since })) = created {
+            let span = slot.failover.at.unwrap_or(slot.span);
+            let message = format!("PostgreSQL {major} has no slots with `{option}`");
+            tell(
+                Issue::new(Code::OptionLacking, message, span, format!("{since} is the first that has them"))
+                    .help(format!("leave it out, or choose version \"{since}\" or later for `{}`", slot.node)),
+            );
+        }
+        // Where the output cannot be read for the marker, its position is waited for; that of a marker which comes
+        // by replication is known to nobody.
+        let opaque = slot.consumer.value != Consumer::None && !slot::READABLE.contains(&slot.plugin.as_str());
+        let below = scenario.subscriptions.iter().find(|(_, subscription)| subscription.node == slot.node);
+        if let (true, Some((first, _))) = (opaque && !slot.plugin.is_empty(), below) {
+            let message = format!("nobody could tell when the marker has come to slot `{name}` on `{}`", slot.node);
+            tell(
+                Issue::new(Code::Impossible, message, slot.span, format!("the output of `{}` is opaque", slot.plugin))
+                    .help(format!(
+                        "choose plugin = \"test_decoding\" or \"pgoutput\", or leave out subscription `{first}`"
+                    )),
+            );
+        }
+    }
 }
 
 /// What a subscriber needs to apply prepared transactions.

@@ -81,6 +81,18 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
             out.insert(format!("subscription `{name}`: {option}"), written.value.clone());
         }
     }
+    for (name, of) in &scenario.slots {
+        let mut text = format!("{} on {}, consumer {}", of.plugin, of.node, of.consumer.value.as_str());
+        for (key, chosen) in [("two_phase", &of.two_phase), ("failover", &of.failover)] {
+            if chosen.value {
+                text += &format!(", {key}");
+            }
+        }
+        out.insert(format!("slot `{name}`"), text);
+        for (option, written) in &of.options {
+            out.insert(format!("slot `{name}`: {option}"), super::display::option_words(&written.value));
+        }
+    }
     for (name, load) in &scenario.workloads {
         let extent = match load.extent {
             Extent::Transactions(n) => format!("{n} transactions"),
@@ -103,6 +115,8 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
         let body = match &phase.body {
             Body::Run(loads) => format!("run {}", loads.join(", ")),
             Body::WaitApplied => "wait applied".to_owned(),
+            Body::WaitReceived => "wait received".to_owned(),
+            Body::WaitSynced => "wait synced".to_owned(),
             Body::Hold(length) => format!("hold {}", format_duration(*length)),
         };
         let steps = |steps: &[Step]| steps.iter().map(|step| words(&step.action)).collect::<Vec<_>>().join(", ");
@@ -122,6 +136,7 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
 /// An action in words.
 pub(super) fn words(action: &Action) -> String {
     match action {
+        Action::Create(name) => format!("create {name}"),
         Action::Disable(name) => format!("disable {name}"),
         Action::Enable(name) => format!("enable {name}"),
         Action::Refresh(name) => format!("refresh {name}"),

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::instruction::{Activity, Condition, Filling, Instruction, PhasePlan, TurnPlan};
+use super::instruction::{Activity, Condition, Consume, Filling, Instruction, PhasePlan, TurnPlan};
 use super::node::{NodePlan, Origin};
+use super::sql::slot::PluginOption;
 use super::{Cell, Plan};
-use crate::spec::scenario::{Extent, Transport};
+use crate::spec::scenario::{Extent, OptionValue, Transport};
 use crate::spec::{Chosen, Spec};
 use crate::text::{SourceMap, format_duration};
 
@@ -77,8 +78,12 @@ impl Printer<'_> {
     }
 
     fn chosen<T>(&mut self, key: &str, chosen: &Chosen<T>, value: &str) {
+        self.chosen_at(1, key, chosen, value);
+    }
+
+    fn chosen_at<T>(&mut self, depth: usize, key: &str, chosen: &Chosen<T>, value: &str) {
         let origin = chosen.at.map_or_else(|| "default".to_owned(), |span| self.sources.locate(span));
-        self.setting(1, key, value, &origin);
+        self.setting(depth, key, value, &origin);
     }
 
     /// A value with its origin, origins below one another.
@@ -125,6 +130,19 @@ impl Printer<'_> {
                 let major = cell.nodes[&subscription.node].build.as_ref().map(|build| build.release.major);
                 let value = if major.is_some_and(|major| major < 18) { "off" } else { "parallel" };
                 self.setting(2, "streaming", value, "the version's default");
+            }
+        }
+        for (name, slot) in &scenario.slots {
+            self.line(1, &format!("slot {name}: {} on {}", slot.plugin, slot.node));
+            self.chosen_at(2, "consumer", &slot.consumer, slot.consumer.value.as_str());
+            for (key, chosen) in [("two_phase", &slot.two_phase), ("failover", &slot.failover)] {
+                if chosen.at.is_some() {
+                    self.chosen_at(2, key, chosen, &chosen.value.to_string());
+                }
+            }
+            for (option, written) in &slot.options {
+                let origin = self.sources.locate(written.value_span);
+                self.setting(2, option, &option_words(&written.value), &origin);
             }
         }
         for (name, load) in &scenario.workloads {
@@ -222,17 +240,49 @@ impl Printer<'_> {
     }
 }
 
+/// An option's value as a spec writes it.
+pub(super) fn option_words(value: &OptionValue) -> String {
+    match value {
+        OptionValue::Plain(text) => text.clone(),
+        OptionValue::Names(names) => {
+            format!("[{}]", names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// An option as the plugin gets it.
+fn plugin_option_words(option: &PluginOption) -> String {
+    match &option.value {
+        Some(value) => format!("{} = {value}", option.name),
+        None => option.name.clone(),
+    }
+}
+
 /// An activity in words.
 pub fn activity_words(activity: &Activity) -> String {
     match activity {
         Activity::Load { workload } => format!("workload {workload} has ended"),
-        Activity::Marker { id, nodes } => {
-            let nodes: Vec<String> = nodes
-                .iter()
-                .map(|(node, count)| if *count == 1 { node.clone() } else { format!("{node} ({count} times)") })
-                .collect();
-            format!("marker {id} is visible on {}", nodes.join(", "))
+        Activity::Marker { id, nodes, slots } => {
+            let list = |places: &[(String, u32)]| {
+                let each = places.iter().map(|(place, count)| match count {
+                    1 => place.clone(),
+                    _ => format!("{place} ({count} times)"),
+                });
+                each.collect::<Vec<_>>().join(", ")
+            };
+            let mut parts = Vec::new();
+            if !nodes.is_empty() {
+                parts.push(format!("is visible on {}", list(nodes)));
+            }
+            if !slots.is_empty() {
+                parts.push(format!("has been received by the consumer of {}", list(slots)));
+            }
+            format!("marker {id} {}", parts.join(" and "))
         }
+        Activity::Received { subscriptions } => {
+            format!("the WAL up to the marker has been received by {}", subscriptions.join(", "))
+        }
+        Activity::Sync { subscriptions } => format!("every table of {} is ready", subscriptions.join(", ")),
         Activity::Startup { subscription } => format!("the slot of {subscription} is active"),
     }
 }
@@ -260,17 +310,25 @@ pub fn words(instruction: &Instruction) -> (String, Option<String>) {
         Instruction::Await { condition, bound } => {
             (format!("wait until {} (at most {})", condition_words(condition), format_duration(*bound)), None)
         }
+        Instruction::Consume(consume) => {
+            let options: Vec<String> = consume.options.iter().map(plugin_option_words).collect();
+            let options = if options.is_empty() { String::new() } else { format!(" ({})", options.join(", ")) };
+            let Consume { slot, plugin, consumer, .. } = consume;
+            (format!("consume slot {slot} by {}: {plugin}{options}", consumer.as_str()), None)
+        }
         Instruction::Ready { activity } => {
             let what = match activity {
                 Activity::Load { workload } => {
                     format!("open the connections of workload {workload} and prepare its statements")
                 }
-                Activity::Marker { nodes, .. } => {
-                    format!(
-                        "listen for the marker on {}",
-                        nodes.iter().map(|(node, _)| node.as_str()).collect::<Vec<_>>().join(", ")
-                    )
+                Activity::Marker { nodes, slots, .. } => {
+                    let names: Vec<&str> = nodes.iter().chain(slots).map(|(place, _)| place.as_str()).collect();
+                    format!("listen for the marker on {}", names.join(", "))
                 }
+                Activity::Received { subscriptions } => {
+                    format!("watch the received position of {}", subscriptions.join(", "))
+                }
+                Activity::Sync { subscriptions } => format!("watch the tables of {}", subscriptions.join(", ")),
                 Activity::Startup { subscription } => format!("watch the slot of {subscription}"),
             };
             (what, None)
@@ -278,7 +336,8 @@ pub fn words(instruction: &Instruction) -> (String, Option<String>) {
         Instruction::Open { phase } => (format!("read the counters and start the clock of {phase}"), None),
         Instruction::Close { phase } => (format!("stop the clock of {phase} and read the counters"), None),
         Instruction::Settle => {
-            ("close the load's connections, disable the subscriptions, read the settled statistics".to_owned(), None)
+            let text = "close the load's connections, disable the subscriptions, end the consumers, read the settled statistics";
+            (text.to_owned(), None)
         }
         Instruction::Verify { projections } => {
             let list: Vec<String> = projections

@@ -6,6 +6,8 @@
 use std::time::Duration;
 
 use super::sql::checksum::Projection;
+use super::sql::slot::PluginOption;
+use crate::spec::scenario::Consumer;
 
 /// SQL whose connection strings are known only once servers run: they are printed symbolically.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -96,12 +98,26 @@ pub enum Activity {
         /// Workload.
         workload: String,
     },
-    /// The marker on its way: ended when it is visible on every node as often as it must arrive there.
+    /// The marker on its way: ended when it is visible on every node as often as it must arrive there, and the
+    /// consumer of every slot has received it as often.
     Marker {
         /// The marker's number.
         id: u64,
         /// Nodes with how often the row arrives.
         nodes: Vec<(String, u32)>,
+        /// Slots with how often it is decoded there.
+        slots: Vec<(String, u32)>,
+    },
+    /// The marker on its way to subscribers: ended when each has received the WAL up to its commit, whether it is
+    /// applied or not.
+    Received {
+        /// Subscriptions.
+        subscriptions: Vec<String>,
+    },
+    /// Initial copies under way: ended when every table of each subscription is ready.
+    Sync {
+        /// Subscriptions.
+        subscriptions: Vec<String>,
     },
     /// From ENABLE to the active slot.
     Startup {
@@ -146,6 +162,8 @@ pub enum Instruction {
         /// How long at most.
         bound: Duration,
     },
+    /// Connect the consumer of a slot, which then takes the stream until the nodes are stopped.
+    Consume(Consume),
     /// Make an activity ready to go: connections open, statements prepared.
     Ready {
         /// The activity.
@@ -171,6 +189,21 @@ pub enum Instruction {
     },
 }
 
+/// The consumer of a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consume {
+    /// Slot.
+    pub slot: String,
+    /// Its node.
+    pub node: String,
+    /// Output plugin.
+    pub plugin: String,
+    /// Its options, as it gets them.
+    pub options: Vec<PluginOption>,
+    /// The client.
+    pub consumer: Consumer,
+}
+
 /// When in the building of a turn an instruction comes; printed with the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
@@ -180,6 +213,8 @@ pub enum Stage {
     Setup,
     /// Publications.
     Publications,
+    /// Slots and their consumers.
+    Slots,
     /// Subscriptions, until synced.
     Subscriptions,
     /// CHECKPOINT.
@@ -193,6 +228,7 @@ impl Stage {
             Stage::Nodes => "nodes",
             Stage::Setup => "setup",
             Stage::Publications => "publications",
+            Stage::Slots => "slots",
             Stage::Subscriptions => "subscriptions",
             Stage::Checkpoint => "checkpoint",
         }

@@ -69,6 +69,8 @@ fn minimums(name: &str, scenario: &Scenario) -> Vec<Minimum> {
             .unwrap_or(u32::MAX)
     };
     let (published, subscribed) = (subscriptions(|s| &s.publisher), subscriptions(|s| &s.node));
+    let slots =
+        u32::try_from(scenario.slots.values().filter(|slot| slot.node == name).count()).unwrap_or(u32::MAX);
     let clients: u32 = scenario
         .phases
         .iter()
@@ -88,17 +90,24 @@ fn minimums(name: &str, scenario: &Scenario) -> Vec<Minimum> {
     let workers = 3;
     let mut out = Vec::new();
     let mut need = |setting, default, needed, reason: String| out.push(Minimum { setting, default, needed, reason });
-    if published > 0 {
-        let reason = format!("{published} subscription(s), each with up to two table synchronisation workers");
-        need("max_wal_senders", 10, published * workers + 2, reason.clone());
-        need("max_replication_slots", 10, published.max(subscribed) * workers, reason);
+    if published > 0 || slots > 0 {
+        let mut parts = Vec::new();
+        if published > 0 {
+            parts.push(format!("{published} subscription(s), each with up to two table synchronisation workers"));
+        }
+        if slots > 0 {
+            parts.push(format!("{slots} slot(s) of its own"));
+        }
+        let reason = parts.join(", and ");
+        need("max_wal_senders", 10, published * workers + slots + 2, reason.clone());
+        need("max_replication_slots", 10, published.max(subscribed) * workers + slots, reason);
     }
     if subscribed > 0 {
         let reason =
             format!("{subscribed} subscription(s), each with its apply worker and two table synchronisation workers");
         need("max_logical_replication_workers", 4, subscribed * workers, reason.clone());
         need("max_worker_processes", 8, subscribed * workers + 2, reason.clone());
-        need("max_replication_slots", 10, published.max(subscribed) * workers, reason);
+        need("max_replication_slots", 10, published.max(subscribed) * workers + slots, reason);
     }
     need(
         "max_connections",
@@ -151,10 +160,12 @@ pub(super) fn settings(
 
 /// A publisher needs `wal_level = logical`; saying so is the spec's, since it changes what is measured.
 fn check_logical(name: &str, node: &Node, scenario: &Scenario, tell: &mut dyn FnMut(Issue)) {
-    let Some((first, subscription)) =
-        scenario.subscriptions.iter().find(|(_, subscription)| subscription.publisher == name)
-    else {
-        return;
+    let subscribed = scenario.subscriptions.iter().find(|(_, subscription)| subscription.publisher == name);
+    let decoded = scenario.slots.iter().find(|(_, slot)| slot.node == name);
+    let (what, cause, label) = match (subscribed, decoded) {
+        (Some((first, subscription)), _) => ("publishes", subscription.span, format!("`{first}` subscribes to it")),
+        (None, Some((first, slot))) => ("is decoded", slot.span, format!("`{first}` is a logical slot of it")),
+        (None, None) => return,
     };
     let level = node.settings.get("wal_level");
     if level.is_none() && scenario.setting_unread(name, "wal_level") {
@@ -163,13 +174,13 @@ fn check_logical(name: &str, node: &Node, scenario: &Scenario, tell: &mut dyn Fn
     if level.is_some_and(|level| level.value.eq_ignore_ascii_case("logical")) {
         return;
     }
-    let (span, label) = match level {
+    let (span, found) = match level {
         Some(level) => (level.value_span, "not logical".to_owned()),
         None => (node.span, "wal_level is replica".to_owned()),
     };
     tell(
-        Issue::new(Code::Impossible, format!("`{name}` publishes, which needs wal_level = \"logical\""), span, label)
-            .also(subscription.span, format!("`{first}` subscribes to it"))
+        Issue::new(Code::Impossible, format!("`{name}` {what}, which needs wal_level = \"logical\""), span, found)
+            .also(cause, label)
             .help(format!("add wal_level = \"logical\" under [nodes.{name}.settings]")),
     );
 }

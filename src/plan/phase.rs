@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use indexmap::IndexMap;
+
 use super::instruction::{Activity, Condition, Filling, Instruction, PhasePlan, SqlText};
 use super::sql::{marker, subscription};
 use crate::spec::Scenario;
-use crate::spec::scenario::{Action, Body, Phase};
+use crate::spec::scenario::{Action, Body, Consumer, Phase};
 
 /// Bound of one preparing or building step that waits.
 pub(super) const STEP_BOUND: Duration = Duration::from_mins(10);
@@ -15,7 +17,7 @@ pub(super) fn lower(scenario: &Scenario, major: &dyn Fn(&str) -> Option<u32>) ->
     let mut marker_id = 0;
     (0..scenario.phases.len())
         .map(|index| {
-            if scenario.phases[index].body == Body::WaitApplied {
+            if matches!(scenario.phases[index].body, Body::WaitApplied | Body::WaitReceived) {
                 marker_id += 1;
             }
             phase(scenario, index, marker_id, major)
@@ -35,19 +37,23 @@ fn phase(scenario: &Scenario, index: usize, marker_id: u64, major: &dyn Fn(&str)
             activities.extend(loads.iter().map(|workload| Activity::Load { workload: workload.clone() }));
             Filling::Activities
         }
-        Body::WaitApplied => {
+        Body::WaitSynced => {
+            let subscriptions: Vec<String> = scenario.subscribed_in(index).map(|(name, _)| name.clone()).collect();
+            if !subscriptions.is_empty() {
+                activities.push(Activity::Sync { subscriptions });
+            }
+            Filling::Activities
+        }
+        Body::WaitApplied | Body::WaitReceived => {
             let source = source(scenario, index);
             let sql = SqlText::plain(marker::insert(marker_id, scenario.marker_commit.value));
             start.push(Instruction::Mark { node: source.clone(), id: marker_id, sql });
-            let nodes = arrivals(scenario, &source);
-            if !nodes.is_empty() {
-                activities.push(Activity::Marker { id: marker_id, nodes });
-            }
+            activities.extend(arriving(scenario, index, marker_id, &source));
             Filling::Activities
         }
     };
     start.extend(phase.start.iter().flat_map(|step| action(&step.action, scenario, false)));
-    for name in enabled(phase) {
+    for name in started(phase) {
         let node = &scenario.subscriptions[name].node;
         if major(node).is_some_and(|major| major < 16) {
             prepare.push(Instruction::Await {
@@ -70,13 +76,13 @@ fn phase(scenario: &Scenario, index: usize, marker_id: u64, major: &dyn Fn(&str)
     }
 }
 
-/// Subscriptions that a phase's start enables.
-fn enabled(phase: &Phase) -> Vec<&str> {
+/// Subscriptions whose apply worker a phase's start brings up.
+fn started(phase: &Phase) -> Vec<&str> {
     phase
         .start
         .iter()
         .filter_map(|step| match &step.action {
-            Action::Enable(name) => Some(name.as_str()),
+            Action::Enable(name) | Action::Create(name) => Some(name.as_str()),
             _ => None,
         })
         .collect()
@@ -88,6 +94,13 @@ fn action(action: &Action, scenario: &Scenario, complete: bool) -> Vec<Instructi
         |name: &str, sql: SqlText| Instruction::Sql { node: scenario.subscriptions[name].node.clone(), sql };
     let wait = |condition: Condition| Instruction::Await { condition, bound: STEP_BOUND };
     match action {
+        Action::Create(name) => {
+            let mut out = vec![on_subscriber(name, subscription::create(name, &scenario.subscriptions[name]))];
+            if complete {
+                out.push(wait(Condition::Synced { subscription: name.clone() }));
+            }
+            out
+        }
         Action::Disable(name) => {
             let mut out = vec![on_subscriber(name, subscription::disable(name))];
             if complete {
@@ -128,17 +141,46 @@ fn source(scenario: &Scenario, index: usize) -> String {
     });
     loaded
         .or_else(|| scenario.subscriptions.values().next().map(|subscription| subscription.publisher.clone()))
+        .or_else(|| scenario.slots.values().next().map(|slot| slot.node.clone()))
         .or_else(|| scenario.nodes.keys().next().cloned())
         .unwrap_or_default()
 }
 
-/// How often the row arrives at each downstream node: once for each way there.
-fn arrivals(scenario: &Scenario, source: &str) -> Vec<(String, u32)> {
-    let mut copies: indexmap::IndexMap<&str, u32> = indexmap::IndexMap::from([(source, 1)]);
+/// The ways of a marker, as activities; none where nothing is downstream.
+fn arriving(scenario: &Scenario, phase: usize, id: u64, source: &str) -> Vec<Activity> {
+    let copies = copies(scenario, phase, source);
+    let slots: Vec<(String, u32)> = scenario
+        .slots
+        .iter()
+        .filter(|(_, slot)| slot.consumer.value != Consumer::None)
+        .filter_map(|(name, slot)| Some((name.clone(), *copies.get(slot.node.as_str())?)))
+        .collect();
+    let mut out = Vec::new();
+    let mut nodes = Vec::new();
+    if scenario.phases[phase].body == Body::WaitReceived {
+        // A position is one of the source's WAL: only those that subscribe there can be asked for it.
+        let direct = scenario.subscribed_in(phase).filter(|(_, subscription)| subscription.publisher == source);
+        let subscriptions: Vec<String> = direct.map(|(name, _)| name.clone()).collect();
+        if !subscriptions.is_empty() {
+            out.push(Activity::Received { subscriptions });
+        }
+    } else {
+        let away = copies.iter().filter(|(node, _)| **node != source);
+        nodes.extend(away.map(|(node, count)| ((*node).to_owned(), *count)));
+    }
+    if !nodes.is_empty() || !slots.is_empty() {
+        out.push(Activity::Marker { id, nodes, slots });
+    }
+    out
+}
+
+/// How often the row is on each node that it comes to: once on the source, elsewhere once for each way there.
+fn copies<'s>(scenario: &'s Scenario, phase: usize, source: &'s str) -> IndexMap<&'s str, u32> {
+    let mut copies = IndexMap::from([(source, 1)]);
     // One round for each node is enough without a circle, and bounds the count with one.
     for _ in 0..scenario.nodes.len() {
-        let mut next: indexmap::IndexMap<&str, u32> = indexmap::IndexMap::from([(source, 1)]);
-        for subscription in scenario.subscriptions.values() {
+        let mut next = IndexMap::from([(source, 1)]);
+        for (_, subscription) in scenario.subscribed_in(phase) {
             if let Some(count) = copies.get(subscription.publisher.as_str()).copied()
                 && subscription.node != source
             {
@@ -147,5 +189,5 @@ fn arrivals(scenario: &Scenario, source: &str) -> Vec<(String, u32)> {
         }
         copies = next;
     }
-    copies.into_iter().filter(|(node, _)| *node != source).map(|(node, count)| (node.to_owned(), count)).collect()
+    copies
 }

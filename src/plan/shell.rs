@@ -207,13 +207,8 @@ impl Script {
         }
         let mut arrives = false;
         for activity in &phase.activities {
-            if let Activity::Marker { id, nodes } = activity {
-                arrives = true;
-                for (node, times) in nodes {
-                    let what = format!("marker {id} is visible on {node}");
-                    self.wait(phase.bound, node, &times.to_string(), &what, &marker::count(*id));
-                }
-            }
+            arrives |= matches!(activity, Activity::Marker { .. } | Activity::Received { .. } | Activity::Sync { .. });
+            self.activity(cell, activity, phase.bound);
         }
         if let Filling::Hold(length) = phase.filling {
             self.line(&format!("    sleep {}", seconds(length)));
@@ -224,6 +219,43 @@ impl Script {
             self.line(&format!("    printf '  phase %-20s %9s\\n' {} –", phase.name));
         } else {
             self.line(&format!("    took {} \"$began\"", phase.name));
+        }
+    }
+
+    /// Waits for an activity that is not a load.
+    fn activity(&mut self, cell: &Cell, activity: &Activity, bound: Duration) {
+        match activity {
+            Activity::Marker { id, nodes, slots } => {
+                for (node, times) in nodes {
+                    let what = format!("marker {id} is visible on {node}");
+                    self.wait(bound, node, &times.to_string(), &what, &marker::count(*id));
+                }
+                // Nothing is written after the marker, and what was sent to a client that keeps up was received.
+                for (slot, _) in slots {
+                    let query = format!(
+                        "SELECT count(*) FROM pg_catalog.pg_stat_replication w JOIN pg_catalog.pg_replication_slots s ON s.active_pid = w.pid\nWHERE w.sent_lsn >= pg_catalog.pg_current_wal_flush_lsn() AND s.slot_name = {}",
+                        literal(slot)
+                    );
+                    let what = format!("marker {id} has been sent from {slot}");
+                    self.wait(bound, &cell.scenario.slots[slot.as_str()].node, "1", &what, &query);
+                }
+            }
+            Activity::Received { subscriptions } => {
+                for name in subscriptions {
+                    let query = format!(
+                        "SELECT count(*) FROM pg_catalog.pg_stat_replication\nWHERE write_lsn >= pg_catalog.pg_current_wal_flush_lsn() AND application_name = {}",
+                        literal(name)
+                    );
+                    let publisher = &cell.scenario.subscriptions[name.as_str()].publisher;
+                    self.wait(bound, publisher, "1", &format!("{name} has received the marker"), &query);
+                }
+            }
+            Activity::Sync { subscriptions } => {
+                for name in subscriptions {
+                    self.condition(cell, &Condition::Synced { subscription: name.clone() }, bound);
+                }
+            }
+            Activity::Load { .. } | Activity::Startup { .. } => {}
         }
     }
 
@@ -270,6 +302,18 @@ impl Script {
             Instruction::Stop { .. } => self.line("    stop_nodes"),
             Instruction::Sql { node, sql } | Instruction::Mark { node, sql, .. } => self.sql(node, sql),
             Instruction::Await { condition, bound } => self.condition(cell, condition, *bound),
+            Instruction::Consume(consume) => {
+                let options: Vec<String> = consume
+                    .options
+                    .iter()
+                    .map(|option| match &option.value {
+                        Some(value) => shell_word(&format!("{}={value}", option.name)),
+                        None => shell_word(&option.name),
+                    })
+                    .map(|option| format!(" -o {option}"))
+                    .collect();
+                self.line(&format!("    consume {} {}{}", consume.node, consume.slot, options.concat()));
+            }
             // What is read, and what is opened before a clock, has no counterpart here.
             Instruction::Ready { .. } | Instruction::Open { .. } | Instruction::Close { .. } => {}
             Instruction::Settle => {

@@ -54,6 +54,18 @@ pub struct CpuUse {
     pub settled: bool,
 }
 
+/// CPU nanoseconds of one process, with the children that it waited for; `None` if it has ended.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+pub fn process_cpu(pid: u32) -> Result<Option<u64>, ProbeError> {
+    system::read_process(pid)
+}
+
+/// CPU nanoseconds of one process; not available here.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub fn process_cpu(_pid: u32) -> Result<Option<u64>, ProbeError> {
+    Err(ProbeError::Unavailable { what: "CPU of a process" })
+}
+
 impl CpuReading {
     /// Reads the processes of the postmaster `postmaster_pid`; retried while a child ends under it.
     #[cfg(any(target_os = "linux", target_os = "macos"))]

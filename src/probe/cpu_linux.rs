@@ -42,6 +42,13 @@ pub(super) fn read(pid: u32) -> Result<CpuReading, ProbeError> {
     }
 }
 
+/// CPU of one process, `None` if it has ended.
+pub(super) fn read_process(pid: u32) -> Result<Option<u64>, ProbeError> {
+    let ns_per_tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let Some(stat) = Stat::read(pid)? else { return Ok(None) };
+    Ok(own_ns(pid, &stat, ns_per_tick)?.map(|own| own + stat.reaped_ticks * ns_per_tick))
+}
+
 /// A child of `parent`, `None` if it has ended.
 fn read_child(pid: u32, parent: u32, ns_per_tick: u64) -> Result<Option<ProcessCpu>, ProbeError> {
     let Some(stat) = Stat::read(pid)?.filter(|stat| stat.parent == parent) else {

@@ -40,6 +40,12 @@ pub(super) fn read(pid: u32) -> Result<CpuReading, ProbeError> {
     }
 }
 
+/// CPU of one process, `None` if it has ended.
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere reading can fail")]
+pub(super) fn read_process(pid: u32) -> Result<Option<u64>, ProbeError> {
+    Ok(usage(pid).map(|usage| own_ns(&usage) + reaped_ns(&usage)))
+}
+
 fn process(pid: u32, usage: &RUsageInfoV2, cpu_ns: u64, titles: &System) -> ProcessCpu {
     let words = titles.process(Pid::from_u32(pid)).map(|process| {
         let words: Vec<_> = process.cmd().iter().map(|word| word.to_string_lossy()).collect();

@@ -10,7 +10,7 @@ mod host;
 pub mod marker;
 mod roles;
 
-pub use cpu::{CpuReading, CpuUse, ProcessCpu};
+pub use cpu::{CpuReading, CpuUse, ProcessCpu, process_cpu};
 pub use host::{HostTimes, HostUse, read_host_facts};
 pub use roles::Role;
 

@@ -122,6 +122,8 @@ fn phase(phase: &Phase) -> String {
     let body = match &phase.body {
         Body::Run(workloads) => format!("run {}", listed(workloads)),
         Body::WaitApplied => "until applied".to_owned(),
+        Body::WaitReceived => "until received".to_owned(),
+        Body::WaitSynced => "until synced".to_owned(),
         Body::Hold(length) => format!("hold {}", format_duration(*length)),
     };
     format!("`{}` ({body}{})", phase.name, if phase.measure { "" } else { ", not measured" })

@@ -39,7 +39,7 @@ pub use unread::Unread;
 
 use self::root::RawSpec;
 use self::scope::{Names, Scope, is_name, not_yet};
-use self::tables::{expect, nodes, phases, publications, report, run, setup, subscriptions, vars, workloads};
+use self::tables::{expect, nodes, phases, publications, report, run, setup, slots, subscriptions, vars, workloads};
 use self::template::{Engine, Variables};
 use crate::text::{Code, Issue, Issues, SourceMap, Span};
 
@@ -304,6 +304,7 @@ fn lower(
         .keys()
         .chain(raw.publications.keys())
         .chain(raw.subscriptions.keys())
+        .chain(raw.slots.keys())
         .chain(raw.workloads.keys())
         .chain(raw.vars.keys())
         .collect();
@@ -320,6 +321,7 @@ fn lower(
     let setup = setup::lower(&raw.setup, &mut scope);
     let publications = publications::lower(&raw.publications, &mut scope);
     let subscriptions = subscriptions::lower(&raw.subscriptions, &publications, &mut scope);
+    let slots = slots::lower(&raw.slots, &publications, &mut scope);
     let workloads = workloads::lower(&raw.workloads, &mut scope);
     let phases = phases::lower(&raw.phases, &mut scope);
     let windows = phases::windows(&raw.windows, &raw.phases, &phases, &mut scope);
@@ -334,6 +336,7 @@ fn lower(
         setup,
         publications,
         subscriptions,
+        slots,
         workloads,
         phases,
         windows,
@@ -394,6 +397,7 @@ fn referring<'a>(
         nodes: named("nodes", |raw| raw.nodes.keys().collect()),
         scripts: script_names().flatten().chain(lost_scripts).collect(),
         subscriptions: named("subscriptions", |raw| raw.subscriptions.keys().collect()),
+        slots: named("slots", |raw| raw.slots.keys().collect()),
         scripts_known: script_names().all(|name| name.is_some()),
         scenarios_known,
         windows_known,

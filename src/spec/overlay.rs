@@ -399,6 +399,7 @@ const NAMED_TABLES: &[(&str, Code)] = &[
     ("nodes", Code::UnknownNode),
     ("publications", Code::UnknownPublication),
     ("subscriptions", Code::UnknownSubscription),
+    ("slots", Code::UnknownSlot),
     ("workloads", Code::UnknownWorkload),
 ];
 

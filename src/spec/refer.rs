@@ -19,6 +19,7 @@ pub(super) struct Referring<'a> {
     pub(super) nodes: BTreeSet<String>,
     pub(super) scripts: BTreeSet<String>,
     pub(super) subscriptions: BTreeSet<String>,
+    pub(super) slots: BTreeSet<String>,
     /// Whether `scripts` holds every name: not while a template gives one.
     pub(super) scripts_known: bool,
     /// Whether every scenario has a name.
@@ -126,13 +127,18 @@ pub(super) fn reference(written: &At<String>, known: &Referring<'_>, issues: &mu
             Dim::Node => known.nodes.iter().map(String::as_str).collect(),
             Dim::Script => known.scripts.iter().map(String::as_str).collect(),
             Dim::Subscription => known.subscriptions.iter().map(String::as_str).collect(),
+            Dim::Slot => known.slots.iter().map(String::as_str).collect(),
             Dim::Role => ROLES.to_vec(),
+            Dim::Table => Vec::new(),
         };
         let (certain, table) = match dim {
             Dim::Node => (true, "nodes"),
             Dim::Script => (known.scripts_known, "workloads"),
             Dim::Subscription => (true, "subscriptions"),
+            Dim::Slot => (true, "slots"),
             Dim::Role => (true, ""),
+            // A publication may hold tables that no one has named.
+            Dim::Table => (false, ""),
         };
         if values.contains(&value.as_str()) {
             continue;

@@ -11,6 +11,7 @@ use super::tables::publications::RawPublication;
 use super::tables::report::RawReport;
 use super::tables::run::{RawMarker, RawRun};
 use super::tables::setup::RawSetup;
+use super::tables::slots::RawSlot;
 use super::tables::subscriptions::RawSubscription;
 use super::tables::vars::RawVars;
 use super::tables::workloads::RawWorkload;
@@ -40,6 +41,8 @@ pub(super) struct RawSpec {
     pub(super) publications: Named<RawPublication>,
     /// Subscriptions.
     pub(super) subscriptions: Named<RawSubscription>,
+    /// Logical slots that are decoded without a subscription.
+    pub(super) slots: Named<RawSlot>,
     /// Loads.
     pub(super) workloads: Named<RawWorkload>,
     /// Phases in order, one clock each.
@@ -52,8 +55,6 @@ pub(super) struct RawSpec {
     pub(super) expect: Vec<At<RawExpect>>,
     /// What the report shows.
     pub(super) report: Option<At<RawReport>>,
-    #[schemars(skip)]
-    pub(super) slots: Option<At<Later>>,
     #[schemars(skip)]
     pub(super) metrics: Option<At<Later>>,
     #[schemars(skip)]
@@ -74,9 +75,8 @@ pub(super) struct RawSpec {
 
 impl RawSpec {
     /// Tables that come later, with what they come with.
-    pub(super) fn later(&self) -> [(&'static str, &'static str, Option<&At<Later>>); 9] {
+    pub(super) fn later(&self) -> [(&'static str, &'static str, Option<&At<Later>>); 8] {
         [
-            ("[slots]", "decode-only slots", self.slots.as_ref()),
             ("[metrics]", "computed metrics", self.metrics.as_ref()),
             ("[builds]", "builds", self.builds.as_ref()),
             ("[[matrix]]", "the matrix", self.matrix.as_ref()),

@@ -25,6 +25,8 @@ pub struct Scenario {
     pub publications: IndexMap<String, Publication>,
     /// Subscriptions.
     pub subscriptions: IndexMap<String, Subscription>,
+    /// Logical slots that are decoded without a subscription.
+    pub slots: IndexMap<String, Slot>,
     /// Loads.
     pub workloads: IndexMap<String, Workload>,
     /// Phases in order.
@@ -154,6 +156,67 @@ pub struct Subscription {
     pub options: IndexMap<String, Written>,
 }
 
+/// A logical slot that is decoded without a subscription.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// Where it is defined.
+    pub span: Span,
+    /// Node whose WAL is decoded.
+    pub node: String,
+    /// Output plugin.
+    pub plugin: String,
+    /// Options of the plugin, by its own names.
+    pub options: IndexMap<String, SlotOption>,
+    /// What takes the stream.
+    pub consumer: Chosen<Consumer>,
+    /// Whether prepared transactions are decoded at PREPARE.
+    pub two_phase: Chosen<bool>,
+    /// Whether it is kept on standbys too.
+    pub failover: Chosen<bool>,
+}
+
+/// An option of an output plugin as written.
+#[derive(Clone, Debug)]
+pub struct SlotOption {
+    /// What the plugin gets.
+    pub value: OptionValue,
+    /// Place of the key.
+    pub key_span: Span,
+    /// Place of the value.
+    pub value_span: Span,
+}
+
+/// What a plugin gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OptionValue {
+    /// A text as it is.
+    Plain(String),
+    /// Identifiers, quoted and joined for the plugin, each with its place.
+    Names(Vec<(String, Span)>),
+}
+
+/// What takes a slot's stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consumer {
+    /// The runner's own client of the replication protocol.
+    Runner,
+    /// PostgreSQL's client program.
+    PgRecvlogical,
+    /// Nothing: the slot retains WAL.
+    None,
+}
+
+impl Consumer {
+    /// As written in a spec.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Consumer::Runner => "runner",
+            Consumer::PgRecvlogical => "pg_recvlogical",
+            Consumer::None => "none",
+        }
+    }
+}
+
 /// How statements are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
@@ -220,6 +283,8 @@ pub struct ScriptText {
 /// A step that changes the topology or runs SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
+    /// CREATE SUBSCRIPTION, here instead of in the building.
+    Create(String),
     /// ALTER SUBSCRIPTION … DISABLE, complete when no apply worker runs and the slot is inactive.
     Disable(String),
     /// ALTER SUBSCRIPTION … ENABLE.
@@ -253,6 +318,10 @@ pub enum Body {
     Run(Vec<String>),
     /// Until the marker is visible on every downstream.
     WaitApplied,
+    /// Until every downstream has received the marker.
+    WaitReceived,
+    /// Until every table of every subscription is ready.
+    WaitSynced,
     /// A length of time.
     Hold(Duration),
 }
@@ -288,6 +357,20 @@ impl Scenario {
         ["version", "bin"]
             .iter()
             .any(|key| self.unread.covers(&["nodes", node, key]) || self.unread.covers(&["postgres", key]))
+    }
+
+    /// The phase that creates a subscription; `None` for one that the building creates.
+    pub fn created_in(&self, subscription: &str) -> Option<usize> {
+        self.phases.iter().position(|phase| {
+            let mut steps = phase.prepare.iter().chain(&phase.start);
+            steps.any(|step| matches!(&step.action, Action::Create(name) if name == subscription))
+        })
+    }
+
+    /// Subscriptions that are there in a phase, once its `start` is done.
+    pub fn subscribed_in(&self, phase: usize) -> impl Iterator<Item = (&String, &Subscription)> {
+        let there = move |name: &str| self.created_in(name).is_none_or(|created| created <= phase);
+        self.subscriptions.iter().filter(move |(name, _)| there(name))
     }
 
     /// Subscriptions whose publisher is `node`, transitively: what is downstream of it.

@@ -40,6 +40,8 @@ codes! {
     UnknownPublication = "unknown-publication",
     /// No subscription of that name.
     UnknownSubscription = "unknown-subscription",
+    /// No slot of that name.
+    UnknownSlot = "unknown-slot",
     /// No workload of that name.
     UnknownWorkload = "unknown-workload",
     /// No phase or window of that name.

@@ -53,7 +53,7 @@ async fn arrived(consumer: &Consumer, awaited: Awaited) -> Arrival {
 
 async fn mark(control: &mut Connection, consumer: &Consumer, id: u64) -> Arrival {
     control.query(&marker::insert(id, MarkerCommit::Flushed)).unwrap();
-    arrived(consumer, Awaited::Marker(id)).await
+    arrived(consumer, Awaited::Marker { id, times: 1 }).await
 }
 
 async fn ended(mut consumer: Consumer) -> Consumed {
@@ -150,7 +150,7 @@ async fn one_session_tells_a_hundred_markers_and_positions() {
         for run in 0..100 {
             write(&mut control, &mut other, 3, 4);
             changes += 3 * 4 + 1;
-            let early = consumer.arrival(Awaited::Marker(run));
+            let early = consumer.arrival(Awaited::Marker { id: run, times: 1 });
             let before = Instant::now();
             let late = mark(&mut control, &consumer, run).await;
             assert!(late.at > before);
@@ -178,7 +178,7 @@ async fn an_opaque_plugin_is_followed_by_position() {
         // The server decides the plugin; ours is only told another name.
         let consumer = Consumer::start(consumer(&node, "opaque", "somebodys", Vec::new())).unwrap();
         assert!(!consumer.reads_markers());
-        let refused = consumer.arrival(Awaited::Marker(1)).await.unwrap().unwrap_err();
+        let refused = consumer.arrival(Awaited::Marker { id: 1, times: 1 }).await.unwrap().unwrap_err();
         assert!(matches!(refused, ConsumerError::Opaque { .. }));
         write(&mut control, &mut other, 2, 5);
         control.query(&marker::insert(run, MarkerCommit::Flushed)).unwrap();
@@ -230,7 +230,7 @@ async fn a_stop_ends_an_idle_stream_and_the_next_consumer_goes_on() {
     create_slot(&mut control, "s", "test_decoding");
     let request = consumer(&node, "s", "test_decoding", Vec::new());
     let mut first = Consumer::start(request.clone()).unwrap();
-    let nothing_yet = first.arrival(Awaited::Marker(99));
+    let nothing_yet = first.arrival(Awaited::Marker { id: 99, times: 1 });
     mark(&mut control, &first, 1).await;
     let confirmed = first.confirm().unwrap();
     mark(&mut control, &first, 2).await;
@@ -297,7 +297,7 @@ async fn refusals_are_told_in_the_servers_words() {
     free(&mut control, "s");
     // A stream that breaks tells why, to the waiting as well.
     let mut consumer = start("s", options("of_t")).unwrap();
-    let marker = consumer.arrival(Awaited::Marker(1));
+    let marker = consumer.arrival(Awaited::Marker { id: 1, times: 1 });
     control.query(&format!("SELECT pg_terminate_backend({})", consumer.backend_pid())).unwrap();
     let why = tokio::time::timeout(BOUND, marker).await.unwrap().unwrap().unwrap_err().to_string();
     let error = consumer.finished().await.unwrap_err();

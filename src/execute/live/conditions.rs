@@ -19,7 +19,7 @@ const LONG_INTERVAL: Duration = Duration::from_millis(25);
 const LONG: Duration = Duration::from_millis(500);
 
 /// How long a node may take to tell what it is doing.
-const EXPLAIN_BOUND: Duration = Duration::from_secs(2);
+pub(super) const EXPLAIN_BOUND: Duration = Duration::from_secs(2);
 
 /// The query of what some sessions wait for and who holds it, a row for each of the first three.
 fn waits(which: &str) -> String {

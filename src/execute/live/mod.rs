@@ -2,8 +2,11 @@
 //! take is in the files beside.
 
 mod conditions;
+mod consumers;
 mod health;
+mod marker;
 mod node;
+mod sync;
 mod verify;
 mod window;
 
@@ -17,21 +20,20 @@ use std::time::{Duration, Instant};
 use indexmap::IndexMap;
 use tokio::sync::{Notify, watch};
 
+use self::consumers::SlotConsumer;
+use self::marker::Listening;
 use self::node::LiveNode;
+use self::sync::Syncs;
 use self::window::Window;
 use super::world::{Failure, Reply, Running, World};
 use crate::lab::{Installation, Lab};
 use crate::load::{self, Finished, LoadRequest, LoadScript};
 use crate::plan::Cell;
 use crate::plan::instruction::{Activity, Instruction};
-use crate::plan::sql::marker;
-use crate::probe::marker::{MarkerRequest, MarkerWatch};
 use crate::results::NodeRecord;
 use crate::script::Script;
 use crate::spec::scenario::{Extent, Protocol};
-
-/// How often a marker is counted while no notification comes: a safety net, seldom enough to cost nothing.
-const RECOUNT: Duration = Duration::from_secs(1);
+use crate::text::Lsn;
 
 /// How often logs are looked at for a replication error while something is waited for. Reading a file costs the
 /// servers nothing.
@@ -45,6 +47,8 @@ const STARTUP_INTERVAL: Duration = Duration::from_millis(5);
 struct Ended {
     loads: HashMap<String, Finished>,
     visible: HashMap<String, Instant>,
+    received: HashMap<String, Instant>,
+    syncs: Syncs,
     startups: HashMap<String, Instant>,
 }
 
@@ -58,7 +62,12 @@ pub struct Live<'a> {
     stop: watch::Receiver<bool>,
     nodes: IndexMap<String, LiveNode>,
     loads: HashMap<String, load::Ready>,
-    markers: HashMap<u64, Vec<(String, MarkerWatch)>>,
+    markers: HashMap<u64, Listening>,
+    /// A position behind the last marker's commit, where one is waited for.
+    marked: Option<Lsn>,
+    /// Whether the next marker is waited for by its position.
+    receiving: bool,
+    consumers: IndexMap<String, SlotConsumer>,
     window: Option<Window>,
     /// Whether no window was opened yet.
     first_window: bool,
@@ -88,6 +97,9 @@ impl<'a> Live<'a> {
             nodes: IndexMap::new(),
             loads: HashMap::new(),
             markers: HashMap::new(),
+            marked: None,
+            receiving: false,
+            consumers: IndexMap::new(),
             window: None,
             first_window: true,
             launcher_wait: None,
@@ -149,27 +161,6 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    fn ready_marker(&mut self, id: u64, nodes: &[(String, u32)]) -> Result<(), Failure> {
-        let mut watches = Vec::new();
-        for (name, deliveries) in nodes {
-            let node = self.node(name)?;
-            let request = MarkerRequest {
-                target: node.target(crate::spec::scenario::Transport::Unix, "runner marker"),
-                channel: marker::CHANNEL.to_owned(),
-                payload: id.to_string(),
-                deliveries: *deliveries,
-                count_sql: marker::count(id),
-                recount: RECOUNT,
-            };
-            let watch = MarkerWatch::start(request)
-                .map_err(|error| Failure::new(format!("failed to watch for the marker on `{name}`: {error}")))?;
-            self.nodes[name.as_str()].own_sessions.push(watch.backend_pid());
-            watches.push((name.clone(), watch));
-        }
-        self.markers.insert(id, watches);
-        Ok(())
-    }
-
     fn start_load(&mut self, name: &str) -> Result<Running, Failure> {
         let ready =
             self.loads.remove(name).ok_or_else(|| Failure::new(format!("workload `{name}` was not made ready")))?;
@@ -213,30 +204,6 @@ impl<'a> Live<'a> {
         Ok(Running { done, stop })
     }
 
-    fn start_marker(&mut self, id: u64) -> Result<Running, Failure> {
-        let watches =
-            self.markers.remove(&id).ok_or_else(|| Failure::new(format!("marker {id} was not made ready")))?;
-        let ended = self.ended.clone();
-        let health = self.health();
-        let done = Box::pin(async move {
-            let seen = async {
-                for (node, mut watch) in watches {
-                    let seen = watch.seen().await.map_err(|error| {
-                        Failure::new(format!("failed to watch for the marker on `{node}`: {error}"))
-                    })?;
-                    ended.borrow_mut().visible.insert(node, seen.at);
-                }
-                Ok(())
-            };
-            tokio::select! { biased;
-                seen = seen => seen,
-                failure = health.first_error(HEALTH_INTERVAL) => Err(failure),
-            }
-        });
-        // Dropping the watches, with the future, ends them.
-        Ok(Running { done, stop: Box::new(|| {}) })
-    }
-
     fn start_startup(&self, name: &str) -> Result<Running, Failure> {
         let publisher = self.node(&self.cell.scenario.subscriptions[name].publisher)?.control.clone();
         let ended = self.ended.clone();
@@ -271,14 +238,18 @@ impl World for Live<'_> {
                 let began = Instant::now();
                 self.sql(node, sql).await?;
                 if let Some(window) = &mut self.window {
-                    window.marked(began.elapsed(), !self.markers.contains_key(id));
+                    window.marked(began.elapsed(), !self.markers.contains_key(id) && !self.receiving);
                 }
+                let receiving = std::mem::take(&mut self.receiving);
+                self.note_position(node, receiving).await?;
             }
             Instruction::Await { condition, bound } => self.wait_for(condition, *bound).await?,
+            Instruction::Consume(consume) => self.consume(consume).await?,
             Instruction::Ready { activity } => match activity {
                 Activity::Load { workload } => self.ready_load(workload)?,
-                Activity::Marker { id, nodes } => self.ready_marker(*id, nodes)?,
-                Activity::Startup { .. } => {}
+                Activity::Marker { id, nodes, slots } => self.ready_marker(*id, nodes, slots)?,
+                Activity::Received { .. } => self.receiving = true,
+                Activity::Startup { .. } | Activity::Sync { .. } => {}
             },
             Instruction::Open { .. } => self.open().await?,
             Instruction::Close { .. } => return self.close().await.map(|evidence| Reply::Window(Box::new(evidence))),
@@ -292,6 +263,8 @@ impl World for Live<'_> {
         match activity {
             Activity::Load { workload } => self.start_load(workload),
             Activity::Marker { id, .. } => self.start_marker(*id),
+            Activity::Received { subscriptions } => self.start_received(subscriptions),
+            Activity::Sync { subscriptions } => self.start_sync(subscriptions),
             Activity::Startup { subscription } => self.start_startup(subscription),
         }
     }
@@ -305,11 +278,21 @@ impl World for Live<'_> {
         for activity in activities {
             match activity {
                 Activity::Load { workload } => parts.push(self.explain_load(workload).await),
-                Activity::Marker { nodes, .. } => {
+                Activity::Marker { nodes, slots, .. } => {
+                    for (slot, _) in slots {
+                        if !self.ended.borrow().received.contains_key(slot) {
+                            parts.push(self.explain_slot(slot).await);
+                        }
+                    }
                     for (node, _) in nodes {
                         if !self.ended.borrow().visible.contains_key(node) {
                             parts.push(self.explain_node(node).await);
                         }
+                    }
+                }
+                Activity::Received { subscriptions } | Activity::Sync { subscriptions } => {
+                    for subscription in subscriptions {
+                        parts.push(self.explain_subscription(subscription).await);
                     }
                 }
                 Activity::Startup { subscription } => parts.push(self.explain_subscription(subscription).await),

@@ -4,10 +4,14 @@ use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 
+use super::consumers::ConsumerReading;
 use super::{Ended, Live};
 use crate::execute::world::Failure;
 use crate::load::LoadReport;
-use crate::measure::{Evidence, Histogram, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence};
+use super::sync::TableSync;
+use crate::measure::{
+    Evidence, Histogram, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence, SyncEvidence,
+};
 use crate::plan::instruction::Condition;
 use crate::probe::{CpuReading, HostTimes};
 use crate::text::Lsn;
@@ -24,6 +28,7 @@ pub(super) struct Window {
     cpu: IndexMap<String, CpuReading>,
     wal: IndexMap<String, (Lsn, u64)>,
     host: Option<HostTimes>,
+    consumers: IndexMap<String, ConsumerReading>,
     marker_commit: Option<Duration>,
     no_downstream: bool,
 }
@@ -67,9 +72,17 @@ impl Live<'_> {
         self.flush_own_statistics().await?;
         let wal = self.wal().await?;
         let cpu = self.cpu()?;
+        let consumers = self.read_consumers();
         let host = HostTimes::take().ok();
-        self.window =
-            Some(Window { opened: Instant::now(), cpu, wal, host, marker_commit: None, no_downstream: false });
+        self.window = Some(Window {
+            opened: Instant::now(),
+            cpu,
+            wal,
+            host,
+            consumers,
+            marker_commit: None,
+            no_downstream: false,
+        });
         Ok(())
     }
 
@@ -80,6 +93,7 @@ impl Live<'_> {
         let ended = self.ended.borrow().last().filter(|_| !window.no_downstream).unwrap_or(now);
         let host = HostTimes::take().ok();
         let cpu = self.cpu();
+        let slots = self.consumed_since(&window.consumers);
         // After an interrupt a session may still be busy with what was cut short.
         let wal = if *self.stop.borrow() { None } else { Some(self.wal().await?) };
         let cpu = cpu?;
@@ -87,6 +101,7 @@ impl Live<'_> {
             seconds: ended.duration_since(window.opened).as_secs_f64(),
             no_downstream: window.no_downstream,
             launcher_wait_seconds: self.launcher_wait.take(),
+            slots,
             ..Evidence::default()
         };
         for (name, reading) in &cpu {
@@ -125,12 +140,23 @@ impl Live<'_> {
     /// What the phase's activities left behind, as evidence.
     fn take_in(&mut self, window: &Window, evidence: &mut Evidence) {
         let ended = self.ended.borrow();
+        let since = |at: &Instant| at.duration_since(window.opened).as_secs_f64();
         if let Some(commit) = window.marker_commit {
-            let since = |at: &Instant| at.duration_since(window.opened).as_secs_f64();
             evidence.marker = Some(MarkerEvidence {
                 commit_seconds: commit.as_secs_f64(),
                 visible_seconds: ended.visible.iter().map(|(node, at)| (node.clone(), since(at))).collect(),
+                received_seconds: ended.received.iter().map(|(name, at)| (name.clone(), since(at))).collect(),
             });
+        }
+        for (name, tables) in &ended.syncs {
+            let of = |table: &TableSync| SyncEvidence {
+                copied_seconds: table.copied.as_ref().map(since),
+                ready_seconds: table.ready.as_ref().map(since),
+                worker_cpu_ns: table.worker_ns,
+                walsender_cpu_ns: table.walsender_ns,
+            };
+            let tables = tables.iter().map(|(table, seen)| (table.clone(), of(seen))).collect();
+            evidence.syncs.insert(name.clone(), tables);
         }
         evidence.startup_seconds = ended
             .startups
@@ -220,6 +246,7 @@ impl Live<'_> {
         for name in &names {
             self.wait_for(&Condition::Disabled { subscription: name.clone() }, SETTLE_BOUND).await?;
         }
+        self.end_consumers().await?;
         self.note_scans().await?;
         let last = self.quiet_wal().await?;
         Ok(last.into_iter().map(|(name, (_, bytes))| (name, bytes)).collect())
@@ -299,6 +326,8 @@ impl Ended {
     /// The moment the last activity ended.
     fn last(&self) -> Option<Instant> {
         let loads = self.loads.values().map(|finished| finished.report.finished);
-        loads.chain(self.visible.values().copied()).chain(self.startups.values().copied()).max()
+        let ready = self.syncs.values().flat_map(IndexMap::values).filter_map(|table| table.ready);
+        let arrivals = self.visible.values().chain(self.received.values()).copied();
+        loads.chain(arrivals).chain(ready).chain(self.startups.values().copied()).max()
     }
 }

@@ -13,8 +13,14 @@ use tokio::sync::oneshot;
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Awaited {
-    /// The transaction of the marker row of this id.
-    Marker(u64),
+    /// The transaction of the marker row of this id, for the `times`th time: a node that gets it in two ways decodes it
+    /// twice.
+    Marker {
+        /// The marker's number.
+        id: u64,
+        /// How often it must have come.
+        times: u32,
+    },
     /// Data or a keepalive at or past this position. To have a transaction whose commit was flushed, take
     /// `pg_current_wal_flush_lsn()` after it: the insert position may lie behind a page header that no record's end
     /// reaches, and WAL that is not flushed is not sent.
@@ -62,7 +68,7 @@ impl Arrivals {
     pub(super) fn register(&self, awaited: Awaited, sender: Sender, last: impl FnOnce() -> Arrival) {
         let mut board = self.board();
         let known = match awaited {
-            Awaited::Marker(id) => board.markers.iter().find(|(known, _)| *known == id).map(|(_, arrival)| *arrival),
+            Awaited::Marker { id, times } => board.nth(id, times),
             Awaited::Position(wanted) => {
                 // First here, then there, and the thread the other way round: one of us sees the other's.
                 self.nearest.fetch_min(wanted.0, Ordering::SeqCst);
@@ -83,7 +89,10 @@ impl Arrivals {
     pub(super) fn marker(&self, id: u64, arrival: Arrival) {
         let mut board = self.board();
         board.markers.push((id, arrival));
-        board.answer(arrival, |awaited| awaited == Awaited::Marker(id));
+        let come = board.markers.iter().filter(|(known, _)| *known == id).count();
+        board.answer(arrival, |awaited| {
+            matches!(awaited, Awaited::Marker { id: wanted, times } if wanted == id && times as usize <= come)
+        });
     }
 
     /// The stream has come to `arrival`, whose position has been published before.
@@ -100,7 +109,7 @@ impl Arrivals {
         board.answer(arrival, |awaited| matches!(awaited, Awaited::Position(wanted) if wanted <= arrival.position));
         let positions = board.waiting.iter().filter_map(|(awaited, _)| match awaited {
             Awaited::Position(position) => Some(position.0),
-            Awaited::Marker(_) => None,
+            Awaited::Marker { .. } => None,
         });
         self.nearest.store(positions.min().unwrap_or(u64::MAX), Ordering::SeqCst);
     }
@@ -116,6 +125,12 @@ impl Arrivals {
 }
 
 impl Board {
+    /// The arrival of a marker for the `times`th time.
+    fn nth(&self, id: u64, times: u32) -> Option<Arrival> {
+        let mut arrivals = self.markers.iter().filter(|(known, _)| *known == id).map(|(_, arrival)| *arrival);
+        arrivals.nth(times.saturating_sub(1) as usize)
+    }
+
     fn answer(&mut self, arrival: Arrival, which: impl Fn(Awaited) -> bool) {
         for (_, sender) in self.waiting.extract_if(.., |(awaited, _)| which(*awaited)) {
             let _ = sender.send(Ok(arrival));
@@ -144,9 +159,9 @@ mod tests {
     fn a_marker_is_told_to_all_who_ask_before_and_after() {
         let arrivals = Arrivals::default();
         let (nowhere, here) = (arrival(0), arrival(7));
-        let mut before = [1, 1, 2].map(|id| ask(&arrivals, Awaited::Marker(id), nowhere));
+        let mut before = [1, 1, 2].map(|id| ask(&arrivals, Awaited::Marker { id, times: 1 }, nowhere));
         arrivals.marker(1, here);
-        let mut after = ask(&arrivals, Awaited::Marker(1), here);
+        let mut after = ask(&arrivals, Awaited::Marker { id: 1, times: 1 }, here);
         assert_eq!(before[0].try_recv().unwrap().unwrap(), here);
         assert_eq!(before[1].try_recv().unwrap().unwrap(), here);
         assert_eq!(after.try_recv().unwrap().unwrap(), here);
@@ -155,7 +170,7 @@ mod tests {
         let error = before[2].try_recv().unwrap().unwrap_err();
         assert_eq!(error.to_string(), "the stream ended before it came: it was stopped");
         // What came before the end is still known, and what did not is told at once.
-        assert!(ask(&arrivals, Awaited::Marker(1), here).try_recv().unwrap().is_ok());
+        assert!(ask(&arrivals, Awaited::Marker { id: 1, times: 1 }, here).try_recv().unwrap().is_ok());
         assert!(ask(&arrivals, Awaited::Position(Lsn(7)), here).try_recv().unwrap().is_ok());
         assert!(ask(&arrivals, Awaited::Position(Lsn(8)), here).try_recv().unwrap().is_err());
     }

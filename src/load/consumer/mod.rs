@@ -8,9 +8,13 @@
 //! [`Consumer::end`] ends the stream cleanly and [`Consumer::finished`] gives what was consumed.
 
 mod arrivals;
+mod output;
+mod scan;
 mod thread;
 
 pub use arrivals::{Arrival, Awaited};
+pub use output::OutputReader;
+pub use scan::{Form, MarkerScan};
 
 use crate::plan::sql::slot::PluginOption;
 use crate::text::lsn::Lsn;
@@ -191,7 +195,7 @@ impl Consumer {
     /// the end of its transaction is. The receiver gets an error if the stream ends before.
     pub fn arrival(&self, awaited: Awaited) -> oneshot::Receiver<Result<Arrival, ConsumerError>> {
         let (sender, receiver) = oneshot::channel();
-        if matches!(awaited, Awaited::Marker(_)) && !self.reads_markers {
+        if matches!(awaited, Awaited::Marker { .. }) && !self.reads_markers {
             let _ = sender.send(Err(ConsumerError::Opaque { plugin: self.plugin.clone() }));
         } else {
             self.shared.arrivals.register(awaited, sender, || self.shared.counters.last_arrival());

@@ -3,6 +3,8 @@
 mod cpu;
 mod load;
 mod replication;
+mod slot;
+mod sync;
 mod time;
 mod wal;
 
@@ -10,7 +12,16 @@ use super::metric::Metric;
 
 /// Every metric, by field.
 pub static CATALOGUE: std::sync::LazyLock<Vec<&'static Metric>> = std::sync::LazyLock::new(|| {
-    [time::METRICS, load::METRICS, cpu::METRICS, wal::METRICS, replication::METRICS].into_iter().flatten().collect()
+    let fields = [
+        time::METRICS,
+        load::METRICS,
+        cpu::METRICS,
+        wal::METRICS,
+        replication::METRICS,
+        slot::METRICS,
+        sync::METRICS,
+    ];
+    fields.into_iter().flatten().collect()
 });
 
 /// The metric of that name.

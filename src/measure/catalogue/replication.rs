@@ -66,6 +66,7 @@ mod tests {
             marker: Some(MarkerEvidence {
                 commit_seconds: 0.01,
                 visible_seconds: IndexMap::from([("x".to_owned(), 1.0), ("y".to_owned(), 2.0)]),
+                ..MarkerEvidence::default()
             }),
             ..Evidence::default()
         };

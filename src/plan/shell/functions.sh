@@ -143,6 +143,14 @@ load() {
         "$WORK/$workload.out"
 }
 
+# consume NODE SLOT PG_RECVLOGICAL-OPTION...: takes the slot's stream until its server ends.
+consume() {
+    node=$1 slot=$2
+    shift 2
+    "$PG_BIN_CLIENT/pg_recvlogical" -d "$(conninfo "$node")" --slot="$slot" --start --no-loop -f /dev/null "$@" \
+        >"$WORK/$slot.log" 2>&1 </dev/null &
+}
+
 # compare PUBLISHER SUBSCRIBER <SQL that writes a query of rows and checksum for each table.
 compare() {
     sql "$1" >"$WORK/checksums.sql" || fail "list of the tables of $1"

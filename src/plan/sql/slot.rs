@@ -7,6 +7,14 @@
 use super::marker;
 use crate::text::quote::{identifier, literal};
 
+/// PostgreSQL's own output plugin, which sends what publications publish.
+pub const PGOUTPUT: &str = "pgoutput";
+/// The option of pgoutput that names publications.
+pub const PUBLICATION_NAMES: &str = "publication_names";
+
+/// Plugins whose output is read for changes and markers.
+pub const READABLE: &[&str] = &["test_decoding", PGOUTPUT];
+
 /// The longest name of a slot: one byte less than `NAMEDATALEN`.
 const LONGEST_NAME: usize = 63;
 
@@ -122,8 +130,8 @@ pub fn pgoutput_options(publications: &[String], given: &[PluginOption], major: 
     if !given.iter().any(|option| option.name == "proto_version") {
         options.push(PluginOption::new("proto_version", protocol));
     }
-    options.push(PluginOption::names("publication_names", names));
-    options.extend(given.iter().filter(|option| option.name != "publication_names").cloned());
+    options.push(PluginOption::names(PUBLICATION_NAMES, names));
+    options.extend(given.iter().filter(|option| option.name != PUBLICATION_NAMES).cloned());
     options
 }
 

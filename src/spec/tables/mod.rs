@@ -8,6 +8,7 @@ pub(super) mod publications;
 pub(super) mod report;
 pub(super) mod run;
 pub(super) mod setup;
+pub(super) mod slots;
 pub(super) mod subscriptions;
 pub(super) mod vars;
 pub(super) mod workloads;

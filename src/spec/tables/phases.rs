@@ -10,7 +10,7 @@ use super::setup::{RawNodes, name_of, nodes, sql_or_file};
 use crate::spec::field::{At, Field, Later, Templated};
 use crate::spec::scalar::{Flag, OneOf, Span_, Text, Word};
 use crate::spec::scenario::{Action, Body, Phase, Step};
-use crate::spec::scope::{Kind, Scope, not_yet};
+use crate::spec::scope::{Kind, Scope};
 use crate::text::{Code, Issue, Span};
 
 /// A phase: one clock.
@@ -28,7 +28,8 @@ pub(in crate::spec) struct RawPhase {
     pub(in crate::spec) start: Vec<At<RawAction>>,
     /// Workloads to run, all at once, until each has ended.
     pub(in crate::spec) run: Option<At<Vec<At<Templated<Text>>>>>,
-    /// What to wait for: `applied`, the marker being visible on every downstream.
+    /// What to wait for: `applied`, the marker being visible on every downstream; `received`, its having come there;
+    /// `synced`, every table of every subscription being ready.
     pub(in crate::spec) wait: Field<OneOf<RawWait>>,
     /// A length of time to let pass.
     pub(in crate::spec) hold: Field<Span_>,
@@ -47,6 +48,9 @@ pub(in crate::spec) struct RawPhase {
 pub(in crate::spec) struct RawAction {
     /// Subscription to disable, as "subscriptions.NAME"; complete when no apply worker runs and its slot is inactive.
     disable: Field<Text>,
+    /// Subscription to create here instead of in the building, as "subscriptions.NAME"; with wait = "synced" the phase
+    /// is its initial copy.
+    create: Field<Text>,
     /// Subscription to enable, as "subscriptions.NAME".
     enable: Field<Text>,
     /// Subscription whose publications are read again, as "subscriptions.NAME".
@@ -69,7 +73,7 @@ pub(in crate::spec) enum RawWait {
     Synced,
 }
 impl Word for RawWait {
-    const EXPECTED: &'static str = "`applied`";
+    const EXPECTED: &'static str = "`applied`, `received` or `synced`";
     const WORDS: &'static [(&'static str, Self)] =
         &[("applied", RawWait::Applied), ("received", RawWait::Received), ("synced", RawWait::Synced)];
 }
@@ -99,7 +103,40 @@ pub(in crate::spec) fn lower(raw: &[At<RawPhase>], scope: &mut Scope<'_, '_>) ->
             out.push(Phase { name, span, prepare, start, body, timeout, measure });
         }
     }
+    check_created(&out, scope);
     out
+}
+
+/// A subscription is created once, before anything else is done with it, and not where the marker would be committed
+/// before.
+fn check_created(phases: &[Phase], scope: &mut Scope<'_, '_>) {
+    let named = |action: &Action| match action {
+        Action::Create(name) | Action::Disable(name) | Action::Enable(name) | Action::Refresh(name) => {
+            Some(name.clone())
+        }
+        Action::Sql { .. } | Action::Checkpoint(_) => None,
+    };
+    let steps: Vec<&Step> = phases.iter().flat_map(|phase| phase.prepare.iter().chain(&phase.start)).collect();
+    for (index, step) in steps.iter().enumerate() {
+        let Action::Create(name) = &step.action else { continue };
+        if let Some(before) = steps[..index].iter().find(|before| named(&before.action).as_ref() == Some(name)) {
+            let message = format!("subscription `{name}` is created after something was done with it");
+            scope.tell(
+                Issue::new(Code::Impossible, message, step.span, "created here")
+                    .also(before.span, "used here")
+                    .help("create it once, before anything else is done with it"),
+            );
+        }
+    }
+    for phase in phases.iter().filter(|phase| matches!(phase.body, Body::WaitApplied | Body::WaitReceived)) {
+        for step in phase.start.iter().filter(|step| matches!(step.action, Action::Create(_))) {
+            let message = format!("phase `{}` commits its marker before the subscription is created", phase.name);
+            scope.tell(
+                Issue::new(Code::Impossible, message, step.span, "created too late")
+                    .help("create it in `prepare`, or in a phase of its own with wait = \"synced\""),
+            );
+        }
+    }
 }
 
 /// What fills a phase. `table` is where it stands, `span` where its name does.
@@ -138,14 +175,8 @@ fn body(owner: &str, raw: &RawPhase, (table, span): (Span, Span), scope: &mut Sc
     let wait = scope.value(&raw.wait)?;
     match wait.value.0 {
         RawWait::Applied => Some(Body::WaitApplied),
-        RawWait::Received => {
-            scope.tell(not_yet("wait = \"received\"", "decode-only slots", wait.span));
-            None
-        }
-        RawWait::Synced => {
-            scope.tell(not_yet("wait = \"synced\"", "initial sync as a phase", wait.span));
-            None
-        }
+        RawWait::Received => Some(Body::WaitReceived),
+        RawWait::Synced => Some(Body::WaitSynced),
     }
 }
 
@@ -157,6 +188,7 @@ fn action(at: &At<RawAction>, scope: &mut Scope<'_, '_>) -> Option<Action> {
     let raw = &at.value;
     let of = |field: &Field<Text>| field.as_ref().map(|at| at.span);
     let keys = [
+        ("create", of(&raw.create)),
         ("disable", of(&raw.disable)),
         ("enable", of(&raw.enable)),
         ("refresh", of(&raw.refresh)),
@@ -180,7 +212,8 @@ fn action(at: &At<RawAction>, scope: &mut Scope<'_, '_>) -> Option<Action> {
         return Some(Action::Sql { nodes, sql: sql.value });
     }
     for (field, make) in [
-        (&raw.disable, Action::Disable as fn(String) -> Action),
+        (&raw.create, Action::Create as fn(String) -> Action),
+        (&raw.disable, Action::Disable),
         (&raw.enable, Action::Enable),
         (&raw.refresh, Action::Refresh),
     ] {

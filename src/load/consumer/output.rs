@@ -7,14 +7,19 @@ use super::scan::{Form, MarkerScan};
 use super::ConsumerError;
 use crate::text::lsn::Lsn;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// As much as a pipe holds, so that a read empties it.
-const BUFFER: usize = 64 * 1024;
+/// What the pipe is made to hold, where that can be asked for, and what is read at once.
+const BUFFER: usize = 1024 * 1024;
+
+/// How long the thread sleeps when it has emptied the pipe. The program writes each message by itself; a reader that
+/// is woken for each takes the program's and the server's processor from them.
+const NAP: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -31,7 +36,8 @@ pub struct OutputReader {
 
 impl OutputReader {
     /// Starts reading. Fails if no thread can be started.
-    pub fn start(mut pipe: impl Read + Send + 'static, form: Form) -> io::Result<Self> {
+    pub fn start(mut pipe: impl Read + AsFd + Send + 'static, form: Form) -> io::Result<Self> {
+        widen(&pipe);
         let seen = Arc::new(Seen::default());
         let shared = Arc::clone(&seen);
         let thread = std::thread::Builder::new().name(String::from("slot output")).spawn(move || {
@@ -44,7 +50,7 @@ impl OutputReader {
         Ok(Self { seen, thread: Some(thread) })
     }
 
-    /// Tells when the marker of this number has come `times` times; what has come already is told too.
+    /// Tells, to the millisecond, when the marker of this number has come `times` times; what has come already is told too.
     pub fn arrival(&self, id: u64, times: u32) -> oneshot::Receiver<Result<Arrival, ConsumerError>> {
         let (sender, receiver) = oneshot::channel();
         let nowhere = || Arrival { at: Instant::now(), position: Lsn(0) };
@@ -66,6 +72,18 @@ impl Drop for OutputReader {
     }
 }
 
+/// Asks for a pipe that holds what comes while the reader sleeps. One that stays small is read more often.
+fn widen(pipe: &impl AsFd) {
+    #[cfg(target_os = "linux")]
+    {
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, BUFFER);
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = pipe;
+    }
+}
+
 fn read(pipe: &mut impl Read, scan: &mut MarkerScan, seen: &Seen) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER];
     loop {
@@ -80,6 +98,9 @@ fn read(pipe: &mut impl Read, scan: &mut MarkerScan, seen: &Seen) -> io::Result<
         for id in scan.take(&buffer[..count]) {
             // How far the stream has come is not in it.
             seen.arrivals.marker(id, Arrival { at, position: Lsn(0) });
+        }
+        if count < buffer.len() {
+            std::thread::sleep(NAP);
         }
     }
 }

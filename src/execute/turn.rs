@@ -154,7 +154,8 @@ async fn run_phase<W: World>(
     for instruction in &phase.prepare {
         step_of(world, instruction, stop, &format!("{during}, before its clock")).await?;
     }
-    step_of(world, &Instruction::Open { phase: phase.name.clone() }, stop, &during).await?;
+    let open = Instruction::Open { phase: phase.name.clone(), follows: phase.follows };
+    step_of(world, &open, stop, &during).await?;
     let inside = inside(world, phase, stop, &during).await;
     // The window closes on every path.
     let closed = world.perform(&Instruction::Close { phase: phase.name.clone() }).await;

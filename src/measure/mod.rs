@@ -12,7 +12,9 @@ pub mod metric;
 pub mod name;
 
 pub use catalogue::{CATALOGUE, find};
-pub use evidence::{Evidence, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence, SlotEvidence, SyncEvidence};
+pub use evidence::{
+    Evidence, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence, SlotEvidence, SyncEvidence,
+};
 pub use histogram::Histogram;
 pub use host::HostFacts;
 pub use metric::{Absent, Better, Dim, Labels, Metric, Probe, Reading, Unit};

@@ -27,8 +27,7 @@ pub(super) fn turn(scenario: &Scenario, checkpoint: bool, major: &dyn Fn(&str) -
     for node in &nodes {
         step(Stage::Setup, "the marker's table".to_owned(), sql(node, marker::CREATE_TABLE));
     }
-    let publishers: Vec<&String> =
-        nodes.iter().filter(|node| publishes(scenario, node)).collect();
+    let publishers: Vec<&String> = nodes.iter().filter(|node| publishes(scenario, node)).collect();
     for (name, publication) in &scenario.publications {
         step(
             Stage::Publications,

@@ -2,8 +2,8 @@
 //! would go round in circles, a table that could not be updated.
 
 use super::facts::Refusal;
-use super::{Servers, build, options, since};
 use super::sql::slot;
+use super::{Servers, build, options, since};
 use crate::spec::Scenario;
 use crate::spec::scenario::Consumer;
 use crate::text::{Code, Issue};

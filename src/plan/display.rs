@@ -213,7 +213,7 @@ impl Printer<'_> {
         for instruction in &phase.prepare {
             self.instruction(2, instruction, None);
         }
-        self.line(2, "-- the clock starts");
+        self.line(2, if phase.follows { "-- the clock goes on" } else { "-- the clock starts" });
         for instruction in &phase.start {
             self.instruction(2, instruction, None);
         }
@@ -306,7 +306,7 @@ pub fn words(instruction: &Instruction) -> (String, Option<String>) {
         Instruction::Start { nodes } => (format!("start {}", nodes.join(", ")), None),
         Instruction::Stop { nodes } => (format!("stop {} and remove what they wrote", nodes.join(", ")), None),
         Instruction::Sql { node, sql } => (format!("SQL on {node}"), Some(sql.display())),
-        Instruction::Mark { node, id, sql } => (format!("marker {id} on {node}"), Some(sql.display())),
+        Instruction::Mark { node, id, sql, .. } => (format!("marker {id} on {node}"), Some(sql.display())),
         Instruction::Await { condition, bound } => {
             (format!("wait until {} (at most {})", condition_words(condition), format_duration(*bound)), None)
         }
@@ -333,7 +333,10 @@ pub fn words(instruction: &Instruction) -> (String, Option<String>) {
             };
             (what, None)
         }
-        Instruction::Open { phase } => (format!("read the counters and start the clock of {phase}"), None),
+        Instruction::Open { phase, follows: false } => {
+            (format!("read the counters and start the clock of {phase}"), None)
+        }
+        Instruction::Open { phase, follows: true } => (format!("go on with the clock of {phase}"), None),
         Instruction::Close { phase } => (format!("stop the clock of {phase} and read the counters"), None),
         Instruction::Settle => {
             let text = "close the load's connections, disable the subscriptions, end the consumers, read the settled statistics";

@@ -154,6 +154,8 @@ pub enum Instruction {
         id: u64,
         /// Text.
         sql: SqlText,
+        /// Whether anything is downstream that waits for it.
+        downstream: bool,
     },
     /// Wait, with a bound and, when it ends badly, a cause.
     Await {
@@ -169,10 +171,13 @@ pub enum Instruction {
         /// The activity.
         activity: Activity,
     },
-    /// Read the counters and start the phase's clock.
+    /// Read the counters and start the phase's clock; of one that follows, go on with the counters and the clock where
+    /// those of the phase before stopped.
     Open {
         /// Phase.
         phase: String,
+        /// Whether nothing lies between it and the phase before.
+        follows: bool,
     },
     /// Stop the phase's clock, at the moment its activities ended, and read the counters.
     Close {
@@ -262,6 +267,8 @@ pub struct PhasePlan {
     pub name: String,
     /// Whether its figures count.
     pub measure: bool,
+    /// Whether its clock goes on where that of the phase before stopped: nothing has to be done between them.
+    pub follows: bool,
     /// Done and complete before the clock.
     pub prepare: Vec<Instruction>,
     /// First thing inside it.

@@ -69,8 +69,7 @@ fn minimums(name: &str, scenario: &Scenario) -> Vec<Minimum> {
             .unwrap_or(u32::MAX)
     };
     let (published, subscribed) = (subscriptions(|s| &s.publisher), subscriptions(|s| &s.node));
-    let slots =
-        u32::try_from(scenario.slots.values().filter(|slot| slot.node == name).count()).unwrap_or(u32::MAX);
+    let slots = u32::try_from(scenario.slots.values().filter(|slot| slot.node == name).count()).unwrap_or(u32::MAX);
     let clients: u32 = scenario
         .phases
         .iter()

@@ -15,14 +15,35 @@ pub(super) const STEP_BOUND: Duration = Duration::from_mins(10);
 /// The phases of a scenario. `major` gives a node's version, where known.
 pub(super) fn lower(scenario: &Scenario, major: &dyn Fn(&str) -> Option<u32>) -> Vec<PhasePlan> {
     let mut marker_id = 0;
-    (0..scenario.phases.len())
+    let mut phases: Vec<PhasePlan> = (0..scenario.phases.len())
         .map(|index| {
             if matches!(scenario.phases[index].body, Body::WaitApplied | Body::WaitReceived) {
                 marker_id += 1;
             }
             phase(scenario, index, marker_id, major)
         })
-        .collect()
+        .collect();
+    join(&mut phases);
+    phases
+}
+
+/// A phase that only waits follows the one before it without a gap, since what is replicated goes on: what it listens
+/// with is made ready before that one's clock. Connections of a load would be counted there, and an action at the start
+/// wants a clock of its own, so those never follow.
+fn join(phases: &mut [PhasePlan]) {
+    let mut first = 0;
+    for index in 1..phases.len() {
+        let passive = |instruction: &Instruction| matches!(instruction, Instruction::Ready { activity } if !matches!(activity, Activity::Load { .. }));
+        let acts = |instruction: &Instruction| !matches!(instruction, Instruction::Mark { .. });
+        let loads = phases[index].activities.iter().any(|activity| matches!(activity, Activity::Load { .. }));
+        if loads || phases[index].start.iter().any(acts) || !phases[index].prepare.iter().all(passive) {
+            first = index;
+            continue;
+        }
+        let listening = std::mem::take(&mut phases[index].prepare);
+        phases[index].follows = true;
+        phases[first].prepare.extend(listening);
+    }
 }
 
 fn phase(scenario: &Scenario, index: usize, marker_id: u64, major: &dyn Fn(&str) -> Option<u32>) -> PhasePlan {
@@ -47,8 +68,9 @@ fn phase(scenario: &Scenario, index: usize, marker_id: u64, major: &dyn Fn(&str)
         Body::WaitApplied | Body::WaitReceived => {
             let source = source(scenario, index);
             let sql = SqlText::plain(marker::insert(marker_id, scenario.marker_commit.value));
-            start.push(Instruction::Mark { node: source.clone(), id: marker_id, sql });
             activities.extend(arriving(scenario, index, marker_id, &source));
+            let downstream = !activities.is_empty();
+            start.push(Instruction::Mark { node: source, id: marker_id, sql, downstream });
             Filling::Activities
         }
     };
@@ -67,6 +89,7 @@ fn phase(scenario: &Scenario, index: usize, marker_id: u64, major: &dyn Fn(&str)
     PhasePlan {
         name: phase.name.clone(),
         measure: phase.measure,
+        follows: false,
         prepare,
         start,
         activities,

@@ -148,7 +148,11 @@ pub(super) fn reference(written: &At<String>, known: &Referring<'_>, issues: &mu
             good = false;
             issues.push(
                 Issue::new(
-                    if *dim == Dim::Node { Code::UnknownNode } else { Code::UnknownLabel },
+                    match dim {
+                        Dim::Node => Code::UnknownNode,
+                        Dim::Slot => Code::UnknownSlot,
+                        _ => Code::UnknownLabel,
+                    },
                     format!("there is no {} `{value}`", dim.as_str()),
                     place(range.clone()),
                     "not defined",

@@ -50,7 +50,9 @@ fn name(instruction: &Instruction) -> String {
             Condition::LauncherFree { node } => format!("launcher {node}"),
         },
         Instruction::Ready { activity } => format!("ready {}", activity_name(activity)),
-        Instruction::Open { phase } => format!("open {phase}"),
+        Instruction::Consume(consume) => format!("consume {}", consume.slot),
+        Instruction::Open { phase, follows: false } => format!("open {phase}"),
+        Instruction::Open { phase, follows: true } => format!("go on with {phase}"),
         Instruction::Close { phase } => format!("close {phase}"),
         Instruction::Settle => "settle".to_owned(),
         Instruction::Verify { .. } => "verify".to_owned(),
@@ -61,6 +63,8 @@ fn activity_name(activity: &Activity) -> String {
     match activity {
         Activity::Load { workload } => format!("load {workload}"),
         Activity::Marker { id, .. } => format!("marker {id}"),
+        Activity::Received { subscriptions } => format!("received {}", subscriptions.join(" ")),
+        Activity::Sync { subscriptions } => format!("sync {}", subscriptions.join(" ")),
         Activity::Startup { subscription } => format!("startup {subscription}"),
     }
 }
@@ -103,7 +107,7 @@ impl World for Fake {
         let length = match activity {
             Activity::Load { .. } => Some(self.load),
             Activity::Marker { .. } => self.marker,
-            Activity::Startup { .. } => Some(Duration::ZERO),
+            Activity::Startup { .. } | Activity::Received { .. } | Activity::Sync { .. } => Some(Duration::ZERO),
         };
         let conflict = self.conflict && matches!(activity, Activity::Marker { .. });
         Ok(Running {
@@ -141,6 +145,7 @@ fn phase(name: &str) -> PhasePlan {
     PhasePlan {
         name: name.into(),
         measure: true,
+        follows: false,
         prepare: Vec::new(),
         start: Vec::new(),
         activities: Vec::new(),
@@ -153,7 +158,7 @@ fn phase(name: &str) -> PhasePlan {
 /// A load, then a drain: the shape of most specs.
 fn plan() -> TurnPlan {
     let load = Activity::Load { workload: "w".into() };
-    let marker = Activity::Marker { id: 1, nodes: vec![("s".into(), 1)] };
+    let marker = Activity::Marker { id: 1, nodes: vec![("s".into(), 1)], slots: Vec::new() };
     let step = |stage, instruction| Step { stage, what: "a step".into(), instruction };
     TurnPlan {
         up: vec![
@@ -162,14 +167,18 @@ fn plan() -> TurnPlan {
         ],
         phases: vec![
             PhasePlan {
-                prepare: vec![sql("DISABLE"), Instruction::Ready { activity: load.clone() }],
+                prepare: vec![
+                    sql("DISABLE"),
+                    Instruction::Ready { activity: load.clone() },
+                    Instruction::Ready { activity: marker.clone() },
+                ],
                 activities: vec![load],
                 ..phase("load")
             },
             PhasePlan {
-                prepare: vec![Instruction::Ready { activity: marker.clone() }],
+                follows: true,
                 start: vec![
-                    Instruction::Mark { node: "p".into(), id: 1, sql: SqlText::plain("INSERT") },
+                    Instruction::Mark { node: "p".into(), id: 1, sql: SqlText::plain("INSERT"), downstream: true },
                     sql("ENABLE"),
                 ],
                 activities: vec![marker],
@@ -213,11 +222,11 @@ async fn success_builds_runs_settles_compares_and_takes_down() {
             "0s CREATE TABLE",
             "0s DISABLE",
             "0s ready load w",
+            "0s ready marker 1",
             "0s open load",
             "0s go load w",
             "20s close load",
-            "20s ready marker 1",
-            "20s open drain",
+            "20s go on with drain",
             "20s mark 1",
             "20s ENABLE",
             "20s go marker 1",
@@ -305,7 +314,7 @@ async fn events_come_at_their_times_while_the_load_runs() {
     let mut world = usual();
     let result = run(&mut world, &plan, None).await;
     assert_eq!(result.outcome, Outcome::Completed);
-    assert_eq!(world.journal[5..9], ["0s go load w", "5s CHECKPOINT", "8s SELECT pg_promote()", "20s close load"]);
+    assert_eq!(world.journal[6..10], ["0s go load w", "5s CHECKPOINT", "8s SELECT pg_promote()", "20s close load"]);
 }
 
 #[tokio::test(start_paused = true)]

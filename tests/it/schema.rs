@@ -59,7 +59,8 @@ fn the_schema_refuses_what_the_reader_refuses_by_type() {
         ("[[phases]]\nhold = '30s'", "/phases/0"),
         ("[[scenarios]]\nname = 'x'\nrun.rounds = 1", "/scenarios/0/run"),
         ("[[scenarios]]\nname = 'X'", "/scenarios/0/name"),
-        ("[slots.x]\nnode = 'p'", "/slots"),
+        ("[standbys.x]\nof = 'p'", "/standbys"),
+        ("[slots.x]\nconsumer = 'me'", "/slots/x/consumer"),
         ("[[expect]]\nclaim = 'x'\nratio = { of = 1 }", "/expect/0/ratio/of"),
         ("[[scenarios]]\nname = 'x'\nsetup = [{ sql = 'SELECT 1' }]", "/scenarios/0/setup/0"),
     ] {

@@ -169,6 +169,73 @@ const CASES: &[Case] = &[
         "bare",
         &[("wait = \"applied\"", "start = [{ enable = \"feed\" }]\nwait = \"applied\"")],
     ),
+    case(
+        Code::UnknownSlot,
+        "",
+        &[
+            ("[windows]", "[slots.decode]\nnode = \"publisher\"\nplugin = \"test_decoding\"\n\n[windows]"),
+            ("total.cpu{node=subscriber}", "total.consumer_cpu{slot=decod}"),
+        ],
+    ),
+    case(Code::MissingKey, "plugin", &[("[windows]", "[slots.decode]\nnode = \"publisher\"\n\n[windows]")]),
+    case(
+        Code::MissingKey,
+        "publications",
+        &[("[windows]", "[slots.decode]\nnode = \"publisher\"\nplugin = \"pgoutput\"\n\n[windows]")],
+    ),
+    case(
+        Code::WrongType,
+        "publications",
+        &[(
+            "[windows]",
+            "[slots.decode]\nnode = \"publisher\"\nplugin = \"pgoutput\"\noptions = { publication_names = \"items\" }\n\n[windows]",
+        )],
+    ),
+    case(
+        Code::UnknownPublication,
+        "slot",
+        &[(
+            "[windows]",
+            "[slots.decode]\nnode = \"publisher\"\nplugin = \"pgoutput\"\noptions = { publication_names = [\"itmes\"] }\n\n[windows]",
+        )],
+    ),
+    case(
+        Code::BadName,
+        "slot",
+        &[("[windows]", "[slots.feed]\nnode = \"publisher\"\nplugin = \"test_decoding\"\n\n[windows]")],
+    ),
+    case(
+        Code::OptionLacking,
+        "slot",
+        &[
+            (
+                "[windows]",
+                "[slots.decode]\nnode = \"publisher\"\nplugin = \"test_decoding\"\nfailover = true\n\n[windows]",
+            ),
+            ("version = \"18\"", "version = \"15\""),
+        ],
+    ),
+    case(
+        Code::Impossible,
+        "consumer",
+        &[(
+            "[windows]",
+            "[slots.decode]\nnode = \"publisher\"\nplugin = \"wal2json\"\nconsumer = \"pg_recvlogical\"\n\n[windows]",
+        )],
+    ),
+    case(
+        Code::Impossible,
+        "created",
+        &[("wait = \"applied\"", "start = [{ create = \"subscriptions.feed\" }]\nwait = \"applied\"")],
+    ),
+    case(
+        Code::Impossible,
+        "created-twice",
+        &[(
+            "run = [\"insert\"]",
+            "prepare = [{ disable = \"subscriptions.feed\" }, { create = \"subscriptions.feed\" }]\nrun = [\"insert\"]",
+        )],
+    ),
     case(Code::UnknownWorkload, "", &[("run = [\"insert\"]", "run = [\"inserts\"]")]),
     case(Code::UnknownPhase, "", &[("total = [\"load\", \"drain\"]", "total = [\"load\", \"drian\"]")]),
     case(Code::UnknownPhase, "metric", &[("load.tps", "laod.tps")]),
@@ -270,7 +337,7 @@ const CASES: &[Case] = &[
     case(Code::Script, "", &[("\\set id random(1, 100000)", "\\set id randon(1, 100000)")]),
     case(Code::Script, "variable", &[(":id, ", ":ide, ")]),
     case(Code::NotYet, "", &[("node = \"publisher\"\nclients", "node = \"publisher\"\nengine = \"pgbench\"\nclients")]),
-    case(Code::NotYet, "table", &[("[windows]", "[slots.decode]\nnode = \"publisher\"\n\n[windows]")]),
+    case(Code::NotYet, "table", &[("[windows]", "[standbys.s1]\nof = \"publisher\"\n\n[windows]")]),
     case(Code::Impossible, "", &[("wal_level = \"logical\"", "wal_level = \"replica\"")]),
     case(Code::Impossible, "port", &[("work_mem = \"64MB\"", "port = 5433")]),
     case(Code::Impossible, "low", &[("wal_level = \"logical\"", "wal_level = \"logical\"\nmax_wal_senders = 2")]),

@@ -140,8 +140,7 @@ impl Live<'_> {
             plugin: consume.plugin.clone(),
             options: consume.options.clone(),
         };
-        let consumer =
-            Consumer::start(request).map_err(|error| Failure::new(format!("failed to consume: {error}")))?;
+        let consumer = Consumer::start(request).map_err(|error| Failure::new(format!("failed to consume: {error}")))?;
         Ok(SlotConsumer::Own(consumer))
     }
 
@@ -197,13 +196,17 @@ impl Live<'_> {
         self.consumers.iter().map(|(slot, consumer)| (slot.clone(), consumer.read())).collect()
     }
 
-    /// What the consumers did since an earlier reading.
-    pub(super) fn consumed_since(&self, earlier: &IndexMap<String, ConsumerReading>) -> IndexMap<String, SlotEvidence> {
+    /// What the consumers did between two readings.
+    pub(super) fn consumed(
+        &self,
+        earlier: &IndexMap<String, ConsumerReading>,
+        later: &IndexMap<String, ConsumerReading>,
+    ) -> IndexMap<String, SlotEvidence> {
         let difference = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then.unwrap_or(0)));
         self.consumers
             .iter()
             .map(|(slot, consumer)| {
-                let (now, then) = (consumer.read(), earlier.get(slot).copied().unwrap_or_default());
+                let (now, then) = [later, earlier].map(|reading| reading.get(slot).copied().unwrap_or_default()).into();
                 let evidence = SlotEvidence {
                     consumer: consumer.name().to_owned(),
                     consumer_cpu_ns: difference(now.cpu_ns, then.cpu_ns),

@@ -8,6 +8,7 @@ use super::consumers::Arriving;
 use super::node::rows;
 use super::{HEALTH_INTERVAL, Live};
 use crate::execute::world::{Failure, Running};
+use crate::plan::instruction::Activity;
 use crate::plan::sql::marker;
 use crate::probe::marker::{MarkerRequest, MarkerWatch};
 use crate::spec::scenario::Transport;
@@ -108,8 +109,8 @@ impl Live<'_> {
                         Ok(arrival) => arrival.map_err(|error| error.to_string()),
                         Err(_) => Err("its consumer has gone".to_owned()),
                     };
-                    let arrival =
-                        arrival.map_err(|why| Failure::new(format!("slot `{slot}`: the marker did not come: {why}")))?;
+                    let arrival = arrival
+                        .map_err(|why| Failure::new(format!("slot `{slot}`: the marker did not come: {why}")))?;
                     ended.borrow_mut().received.insert(slot, arrival.at);
                 }
                 Ok::<_, Failure>(())
@@ -132,8 +133,10 @@ impl Live<'_> {
     }
 
     /// Takes the position of the marker's commit, where a position is what will be waited for.
-    pub(super) async fn note_position(&mut self, node: &str, wanted: bool) -> Result<(), Failure> {
+    pub(super) async fn note_position(&mut self, node: &str) -> Result<(), Failure> {
         self.marked = None;
+        let mut activities = self.cell.turn.phases.iter().flat_map(|phase| &phase.activities);
+        let wanted = activities.any(|activity| matches!(activity, Activity::Received { .. }));
         let opaque = self.consumers.values().any(|consumer| !consumer.reads_markers());
         if wanted || opaque {
             self.marked = Some(position(&self.node(node)?.control).await?);
@@ -179,7 +182,8 @@ impl Live<'_> {
 
 /// How far a subscription's apply worker has received.
 async fn received(subscriber: &Client, name: &str) -> Result<Option<Lsn>, Failure> {
-    let sql = format!("SELECT max(received_lsn) FROM pg_catalog.pg_stat_subscription WHERE subname = {}", literal(name));
+    let sql =
+        format!("SELECT max(received_lsn) FROM pg_catalog.pg_stat_subscription WHERE subname = {}", literal(name));
     let found = rows(subscriber, &sql).await?;
     Ok(found.first().and_then(|row| row.get(0)).and_then(|lsn| lsn.parse().ok()))
 }

@@ -24,10 +24,10 @@ use self::consumers::SlotConsumer;
 use self::marker::Listening;
 use self::node::LiveNode;
 use self::sync::Syncs;
-use self::window::Window;
+use self::window::{Boundary, Window};
 use super::world::{Failure, Reply, Running, World};
 use crate::lab::{Installation, Lab};
-use crate::load::{self, Finished, LoadRequest, LoadScript};
+use crate::load::{self, Finished, LoadRequest, LoadScript, OpenConnections};
 use crate::plan::Cell;
 use crate::plan::instruction::{Activity, Instruction};
 use crate::results::NodeRecord;
@@ -65,15 +65,17 @@ pub struct Live<'a> {
     markers: HashMap<u64, Listening>,
     /// A position behind the last marker's commit, where one is waited for.
     marked: Option<Lsn>,
-    /// Whether the next marker is waited for by its position.
-    receiving: bool,
     consumers: IndexMap<String, SlotConsumer>,
     window: Option<Window>,
+    /// Where the last window ended, for one that follows.
+    boundary: Option<Boundary>,
     /// Whether no window was opened yet.
     first_window: bool,
     /// Seconds waited for a launcher since the last window closed.
     launcher_wait: Option<f64>,
     ended: Rc<RefCell<Ended>>,
+    /// Connections of loads whose window has been read.
+    connections: Vec<OpenConnections>,
     notes: Vec<String>,
 }
 
@@ -98,12 +100,13 @@ impl<'a> Live<'a> {
             loads: HashMap::new(),
             markers: HashMap::new(),
             marked: None,
-            receiving: false,
             consumers: IndexMap::new(),
             window: None,
+            boundary: None,
             first_window: true,
             launcher_wait: None,
             ended: Rc::default(),
+            connections: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -234,24 +237,25 @@ impl World for Live<'_> {
                     .map_err(|failure| Failure::new(format!("on `{node}`: {}", failure.reason)))?;
                 self.note_start(node, sql);
             }
-            Instruction::Mark { node, sql, id } => {
+            Instruction::Mark { node, sql, downstream, .. } => {
                 let began = Instant::now();
                 self.sql(node, sql).await?;
                 if let Some(window) = &mut self.window {
-                    window.marked(began.elapsed(), !self.markers.contains_key(id) && !self.receiving);
+                    window.marked(began.elapsed(), !downstream);
                 }
-                let receiving = std::mem::take(&mut self.receiving);
-                self.note_position(node, receiving).await?;
+                self.note_position(node).await?;
             }
             Instruction::Await { condition, bound } => self.wait_for(condition, *bound).await?,
             Instruction::Consume(consume) => self.consume(consume).await?,
             Instruction::Ready { activity } => match activity {
-                Activity::Load { workload } => self.ready_load(workload)?,
+                Activity::Load { workload } => {
+                    self.release_loads().await?;
+                    self.ready_load(workload)?;
+                }
                 Activity::Marker { id, nodes, slots } => self.ready_marker(*id, nodes, slots)?,
-                Activity::Received { .. } => self.receiving = true,
-                Activity::Startup { .. } | Activity::Sync { .. } => {}
+                Activity::Received { .. } | Activity::Startup { .. } | Activity::Sync { .. } => {}
             },
-            Instruction::Open { .. } => self.open().await?,
+            Instruction::Open { follows, .. } => self.open(*follows).await?,
             Instruction::Close { .. } => return self.close().await.map(|evidence| Reply::Window(Box::new(evidence))),
             Instruction::Settle => return self.settle().await.map(Reply::Settled),
             Instruction::Verify { projections } => return self.verify(projections).await.map(Reply::Compared),

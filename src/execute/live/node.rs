@@ -150,6 +150,7 @@ impl Live<'_> {
         // Dropping a consumer ends it, whatever it is doing.
         self.consumers.clear();
         self.ended.borrow_mut().loads.clear();
+        self.connections.clear();
         let mut records: Records = self.nodes.iter().map(|(name, node)| (name.clone(), node.record.clone())).collect();
         let logs: Vec<(String, std::path::PathBuf)> =
             self.lab.nodes().iter().map(|node| (node.name.clone(), node.log.clone())).collect();

@@ -119,8 +119,5 @@ async fn walsenders(publisher: &Client) -> Result<Vec<(String, u32)>, Failure> {
     let sql = "SELECT application_name, pid FROM pg_catalog.pg_stat_activity \
                WHERE backend_type = 'walsender' AND application_name LIKE 'pg\\_%\\_sync\\_%'";
     let found = rows(publisher, sql).await?;
-    Ok(found
-        .iter()
-        .filter_map(|row| Some((row.get(0)?.to_owned(), row.get(1)?.parse().ok()?)))
-        .collect())
+    Ok(found.iter().filter_map(|row| Some((row.get(0)?.to_owned(), row.get(1)?.parse().ok()?))).collect())
 }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use indexmap::IndexMap;
 
 use super::consumers::ConsumerReading;
+use super::sync::TableSync;
 use super::{Ended, Live};
 use crate::execute::world::Failure;
 use crate::load::LoadReport;
-use super::sync::TableSync;
 use crate::measure::{
     Evidence, Histogram, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence, SyncEvidence,
 };
@@ -22,13 +22,18 @@ const SETTLE_BOUND: Duration = Duration::from_secs(5);
 /// How long the counters of 14 must stand still: sessions report every half second, exits within 1.5 s.
 const QUIET: Duration = Duration::from_millis(1500);
 
-/// An open window.
-pub(super) struct Window {
-    opened: Instant,
+/// The counters at the edge of a window.
+pub(super) struct Boundary {
+    at: Instant,
     cpu: IndexMap<String, CpuReading>,
     wal: IndexMap<String, (Lsn, u64)>,
     host: Option<HostTimes>,
     consumers: IndexMap<String, ConsumerReading>,
+}
+
+/// An open window.
+pub(super) struct Window {
+    start: Boundary,
     marker_commit: Option<Duration>,
     no_downstream: bool,
 }
@@ -67,22 +72,24 @@ impl Live<'_> {
     }
 
     /// SQL first, then CPU, then the clock: what the reading costs is outside.
-    pub(super) async fn open(&mut self) -> Result<(), Failure> {
-        *self.ended.borrow_mut() = Ended::default();
-        self.flush_own_statistics().await?;
-        let wal = self.wal().await?;
-        let cpu = self.cpu()?;
-        let consumers = self.read_consumers();
-        let host = HostTimes::take().ok();
-        self.window = Some(Window {
-            opened: Instant::now(),
-            cpu,
-            wal,
-            host,
-            consumers,
-            marker_commit: None,
-            no_downstream: false,
-        });
+    pub(super) async fn open(&mut self, follows: bool) -> Result<(), Failure> {
+        let last = self.boundary.take().filter(|_| follows);
+        let start = match last {
+            Some(boundary) => boundary,
+            None => {
+                self.release_loads().await?;
+                self.flush_own_statistics().await?;
+                let wal = self.wal().await?;
+                let cpu = self.cpu()?;
+                let consumers = self.read_consumers();
+                let host = HostTimes::take().ok();
+                Boundary { at: Instant::now(), cpu, wal, host, consumers }
+            }
+        };
+        // The connections of a load stay open beyond its window, until closing them is counted nowhere.
+        let ended = std::mem::take(&mut *self.ended.borrow_mut());
+        self.connections.extend(ended.loads.into_values().map(|finished| finished.connections));
+        self.window = Some(Window { start, marker_commit: None, no_downstream: false });
         Ok(())
     }
 
@@ -93,39 +100,40 @@ impl Live<'_> {
         let ended = self.ended.borrow().last().filter(|_| !window.no_downstream).unwrap_or(now);
         let host = HostTimes::take().ok();
         let cpu = self.cpu();
-        let slots = self.consumed_since(&window.consumers);
+        let consumers = self.read_consumers();
         // After an interrupt a session may still be busy with what was cut short.
         let wal = if *self.stop.borrow() { None } else { Some(self.wal().await?) };
         let cpu = cpu?;
+        let start = &window.start;
         let mut evidence = Evidence {
-            seconds: ended.duration_since(window.opened).as_secs_f64(),
+            seconds: ended.duration_since(start.at).as_secs_f64(),
             no_downstream: window.no_downstream,
             launcher_wait_seconds: self.launcher_wait.take(),
-            slots,
+            slots: self.consumed(&start.consumers, &consumers),
             ..Evidence::default()
         };
         for (name, reading) in &cpu {
-            let Some(before) = window.cpu.get(name) else { continue };
+            let Some(before) = start.cpu.get(name) else { continue };
             let used = reading.since(before, &self.nodes[name.as_str()].own_sessions);
-            let start = window.wal.get(name);
+            let wal_start = start.wal.get(name);
             evidence.nodes.insert(
                 name.clone(),
                 NodeEvidence {
                     cpu_ns: used.named_ns().into_iter().map(|(role, ns)| (role.to_owned(), ns)).collect(),
                     runner_sessions_ns: used.own_sessions_ns,
-                    lsn_start: start.map(|(lsn, _)| *lsn),
+                    lsn_start: wal_start.map(|(lsn, _)| *lsn),
                     lsn_end: wal.as_ref().and_then(|wal| wal.get(name)).map(|(lsn, _)| *lsn),
-                    wal_bytes_start: start.map(|(_, bytes)| *bytes),
+                    wal_bytes_start: wal_start.map(|(_, bytes)| *bytes),
                     wal_bytes_settled: None,
                 },
             );
         }
-        if let (Some(before), Some(after)) = (&window.host, &host) {
+        if let (Some(before), Some(after)) = (&start.host, &host) {
             let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
             // The kernel counts the host in ticks of 10 ms: in a shorter phase there is nothing to see, which adds
             // nothing to a window that holds it.
             let used = after.since(before);
-            let capacity = used.as_ref().map_or(0.0, |_| cores * now.duration_since(window.opened).as_secs_f64());
+            let capacity = used.as_ref().map_or(0.0, |_| cores * now.duration_since(start.at).as_secs_f64());
             evidence.host = Some(HostEvidence {
                 capacity_seconds: capacity,
                 busy_seconds: used.as_ref().map_or(0.0, |used| used.busy * capacity),
@@ -133,14 +141,14 @@ impl Live<'_> {
             });
         }
         self.take_in(&window, &mut evidence);
-        self.release_loads().await?;
+        self.boundary = wal.map(|wal| Boundary { at: ended, cpu, wal, host, consumers });
         Ok(evidence)
     }
 
     /// What the phase's activities left behind, as evidence.
     fn take_in(&mut self, window: &Window, evidence: &mut Evidence) {
         let ended = self.ended.borrow();
-        let since = |at: &Instant| at.duration_since(window.opened).as_secs_f64();
+        let since = |at: &Instant| at.duration_since(window.start.at).as_secs_f64();
         if let Some(commit) = window.marker_commit {
             evidence.marker = Some(MarkerEvidence {
                 commit_seconds: commit.as_secs_f64(),
@@ -161,7 +169,7 @@ impl Live<'_> {
         evidence.startup_seconds = ended
             .startups
             .iter()
-            .map(|(name, at)| (name.clone(), at.duration_since(window.opened).as_secs_f64()))
+            .map(|(name, at)| (name.clone(), at.duration_since(window.start.at).as_secs_f64()))
             .collect();
         for (name, finished) in &ended.loads {
             evidence.loads.insert(name.clone(), self.load_evidence(name, finished));
@@ -195,11 +203,13 @@ impl Live<'_> {
         std::fs::write(self.logs.join(format!("load-{name}.txt")), text)
     }
 
-    /// Closes the load's connections once their window is read, and waits until their backends are gone: else
-    /// their exit would be counted in the next window.
-    async fn release_loads(&mut self) -> Result<(), Failure> {
-        let loads = std::mem::take(&mut self.ended.borrow_mut().loads);
-        let backends: Vec<u32> = loads.values().flat_map(|finished| finished.connections.backend_pids()).collect();
+    /// Closes the loads' connections before what they would be counted in begins, and waits until their backends are
+    /// gone.
+    pub(super) async fn release_loads(&mut self) -> Result<(), Failure> {
+        let mut loads = std::mem::take(&mut self.connections);
+        let ended = std::mem::take(&mut self.ended.borrow_mut().loads);
+        loads.extend(ended.into_values().map(|finished| finished.connections));
+        let backends: Vec<u32> = loads.iter().flat_map(|open| open.backend_pids()).collect();
         drop(loads);
         if backends.is_empty() || *self.stop.borrow() {
             return Ok(());
@@ -238,6 +248,7 @@ impl Live<'_> {
     /// Disables the subscriptions, so that every process that wrote WAL has exited and flushed its statistics; then
     /// reads them. The load's connections are closed already.
     pub(super) async fn settle(&mut self) -> Result<IndexMap<String, u64>, Failure> {
+        self.release_loads().await?;
         let names: Vec<String> = self.cell.scenario.subscriptions.keys().cloned().collect();
         for name in &names {
             let sql = crate::plan::sql::subscription::disable(name);

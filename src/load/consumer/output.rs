@@ -2,9 +2,9 @@
 //!
 //! The program is started and ended by others.
 
+use super::ConsumerError;
 use super::arrivals::{Arrival, Arrivals, Awaited};
 use super::scan::{Form, MarkerScan};
-use super::ConsumerError;
 use crate::text::lsn::Lsn;
 use std::io::{self, Read};
 use std::os::fd::AsFd;

@@ -12,15 +12,8 @@ use super::metric::Metric;
 
 /// Every metric, by field.
 pub static CATALOGUE: std::sync::LazyLock<Vec<&'static Metric>> = std::sync::LazyLock::new(|| {
-    let fields = [
-        time::METRICS,
-        load::METRICS,
-        cpu::METRICS,
-        wal::METRICS,
-        replication::METRICS,
-        slot::METRICS,
-        sync::METRICS,
-    ];
+    let fields =
+        [time::METRICS, load::METRICS, cpu::METRICS, wal::METRICS, replication::METRICS, slot::METRICS, sync::METRICS];
     fields.into_iter().flatten().collect()
 });
 

@@ -8,7 +8,7 @@ use super::consumers::ConsumerReading;
 use super::sync::TableSync;
 use super::{Ended, Live};
 use crate::execute::world::Failure;
-use crate::load::LoadReport;
+use crate::load::{LoadReport, OpenConnections};
 use crate::measure::{
     Evidence, Histogram, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence, SyncEvidence,
 };
@@ -209,7 +209,7 @@ impl Live<'_> {
         let mut loads = std::mem::take(&mut self.connections);
         let ended = std::mem::take(&mut self.ended.borrow_mut().loads);
         loads.extend(ended.into_values().map(|finished| finished.connections));
-        let backends: Vec<u32> = loads.iter().flat_map(|open| open.backend_pids()).collect();
+        let backends: Vec<u32> = loads.iter().flat_map(OpenConnections::backend_pids).collect();
         drop(loads);
         if backends.is_empty() || *self.stop.borrow() {
             return Ok(());

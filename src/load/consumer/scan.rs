@@ -71,7 +71,7 @@ impl MarkerScan {
                         found.push(id);
                         from = at + insert.len();
                     }
-                    Row::NoRow => from = at + insert.len(),
+                    Row::Other => from = at + insert.len(),
                     Row::Unfinished => {
                         from = at;
                         break;
@@ -100,7 +100,7 @@ impl MarkerScan {
 
 enum Row {
     Complete(u64),
-    NoRow,
+    Other,
     /// It may be one when more has come.
     Unfinished,
 }
@@ -116,7 +116,7 @@ fn row(form: Form, bytes: &[u8]) -> Row {
             let Some((length, text)) = bytes.split_first_chunk::<4>() else { return Row::Unfinished };
             let length = u32::from_be_bytes(*length) as usize;
             if length > LONGEST_ID {
-                return Row::NoRow;
+                return Row::Other;
             }
             let Some(digits) = text.get(..length) else { return Row::Unfinished };
             (digits, 4 + length, b"\nC")
@@ -124,11 +124,11 @@ fn row(form: Form, bytes: &[u8]) -> Row {
     };
     let after = &bytes[end..];
     if after.len() < commit.len() {
-        return if commit.starts_with(after) { Row::Unfinished } else { Row::NoRow };
+        return if commit.starts_with(after) { Row::Unfinished } else { Row::Other };
     }
     match std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()) {
         Some(id) if after.starts_with(commit) => Row::Complete(id),
-        _ => Row::NoRow,
+        _ => Row::Other,
     }
 }
 

@@ -24,7 +24,7 @@ pub(in crate::spec) struct RawSlot {
     /// Output plugin: `test_decoding`, `pgoutput`, or any other that the server has.
     pub(in crate::spec) plugin: Field<Text>,
     /// Options of the plugin by its own names. A list holds identifiers, each quoted for the plugin:
-    /// { publication_names = ["MyPub"] }.
+    /// `{ publication_names = ["MyPub"] }`.
     pub(in crate::spec) options: RawPluginOptions,
     /// What takes the stream: `runner` (the default: the runner's own client), `pg_recvlogical`, or `none`: nothing is
     /// decoded and the slot retains WAL.

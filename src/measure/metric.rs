@@ -95,6 +95,8 @@ pub enum Unit {
     PerSecond,
     /// A part of one.
     Fraction,
+    /// A number that a spec computes, without a unit of its own.
+    Number,
 }
 
 impl Unit {
@@ -107,6 +109,7 @@ impl Unit {
             Unit::Count => "count",
             Unit::PerSecond => "1/s",
             Unit::Fraction => "fraction",
+            Unit::Number => "number",
         }
     }
 }

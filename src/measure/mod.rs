@@ -5,6 +5,7 @@
 //! evidence that is already there is one entry of the catalogue and its test.
 
 pub mod catalogue;
+pub mod computed;
 pub mod evidence;
 pub mod histogram;
 pub mod host;
@@ -12,6 +13,7 @@ pub mod metric;
 pub mod name;
 
 pub use catalogue::{CATALOGUE, find};
+pub use computed::{Computed, Operator, Quantity};
 pub use evidence::{
     Evidence, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence, SlotEvidence, SyncEvidence,
 };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::format::{self, as_written, figure, range, times};
-use crate::measure::{Better, Metric, Unit};
+use crate::measure::{Better, Unit};
 use crate::spec::{As, ColumnSpec};
 use crate::stats;
 
@@ -34,29 +34,29 @@ pub struct CellView {
 }
 
 /// A figure alone.
-pub(super) fn plain_cell(value: f64, metric: &Metric, digits: usize) -> CellView {
+pub(super) fn plain_cell(value: f64, unit: Unit, digits: usize) -> CellView {
     CellView {
-        text: figure(value, metric.unit, digits),
-        gloss: format::gloss(value, metric.unit),
+        text: figure(value, unit, digits),
+        gloss: format::gloss(value, unit),
         value: Some(value),
         ..CellView::default()
     }
 }
 
 /// Lowest and highest; one run has neither.
-pub(super) fn spread_text(spread: &stats::Summary, metric: &Metric, digits: usize) -> Option<String> {
-    let end = |value| figure(value, metric.unit, digits);
+pub(super) fn spread_text(spread: &stats::Summary, unit: Unit, digits: usize) -> Option<String> {
+    let end = |value| figure(value, unit, digits);
     (spread.n > 1).then(|| range(&end(spread.min), &end(spread.max)))
 }
 
 /// Decimals of a column.
 pub(super) fn digits(column: &ColumnSpec, of_runs: bool) -> usize {
-    format::decimals(column.value.metric, of_runs, column.published.values().copied())
+    format::decimals(&column.value, of_runs, column.published.values().copied())
 }
 
 /// `2.25x`, or `4.14x slower` by the metric's better direction.
 pub(super) fn ratio_text(ratio: f64, column: &ColumnSpec) -> String {
-    let worse_is_more = match column.value.metric.better {
+    let worse_is_more = match column.value.better() {
         Better::Lower => true,
         Better::Higher => false,
         Better::Neither => return times(ratio, 2),
@@ -83,7 +83,7 @@ pub(super) fn quoted(value: f64, unit: Unit, is_ratio: bool) -> String {
         Unit::PerSecond => format!("{}/s", as_written(value)),
         Unit::Fraction => format!("{} %", as_written(value * 100.0)),
         Unit::Bytes => format!("{} bytes", format::thousands(value)),
-        Unit::Count => as_written(value),
+        Unit::Count | Unit::Number => as_written(value),
     }
 }
 
@@ -92,12 +92,12 @@ mod tests {
     use indexmap::IndexMap;
 
     use super::*;
-    use crate::measure::Reference;
+    use crate::measure::{Quantity, Reference};
 
     fn column(metric: &str, written_as: As) -> ColumnSpec {
         ColumnSpec {
             title: "x".to_owned(),
-            value: Reference::parse(metric).expect("in the catalogue"),
+            value: Quantity::Read(Reference::parse(metric).expect("in the catalogue")),
             relative_to: Some("base".to_owned()),
             written_as,
             published: IndexMap::new(),

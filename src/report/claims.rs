@@ -89,7 +89,7 @@ pub(super) fn judged<'a>(claim: &'a Claim, runs: Runs<'a>) -> ClaimView {
     };
     let (rule, finding) = judgement.rule_and_finding();
     let is_ratio = claim.statistic == Statistic::Ratio;
-    let metric = claim.metric.metric;
+    let unit = claim.metric.unit();
     let mut remarks = Vec::new();
     if let (Some(reason), false) = (read.absent.first(), read.rounds.is_empty()) {
         remarks.push(format!(
@@ -104,7 +104,7 @@ pub(super) fn judged<'a>(claim: &'a Claim, runs: Runs<'a>) -> ClaimView {
         remarks.push(format!(
             "† figure of contention: the host was up to {:.0} % busy in `{}`",
             busy * 100.0,
-            claim.metric.window
+            claim.metric.windows().join("` and `")
         ));
     }
     ClaimView {
@@ -117,7 +117,7 @@ pub(super) fn judged<'a>(claim: &'a Claim, runs: Runs<'a>) -> ClaimView {
             Statistic::Value => "value",
         },
         metric: claim.metric.display(),
-        unit: if is_ratio { "ratio" } else { metric.unit.as_str() },
+        unit: if is_ratio { "ratio" } else { unit.as_str() },
         of: claim.of.clone(),
         to: claim.to.clone(),
         about: about(claim, bounds, runs),
@@ -128,7 +128,7 @@ pub(super) fn judged<'a>(claim: &'a Claim, runs: Runs<'a>) -> ClaimView {
         borne_out: judgement.borne_out,
         ours: judgement.estimate.as_ref().map(|estimate| ours(claim, estimate)),
         published: claim.published,
-        published_text: claim.published.map(|figure| published_text(figure, metric.unit, is_ratio)),
+        published_text: claim.published.map(|figure| published_text(figure, unit, is_ratio)),
         rule: rule.to_owned(),
         finding: finding.map(str::to_owned),
         remarks,
@@ -176,9 +176,8 @@ fn refusal(claim: &Claim, read: &Rounds) -> Option<NoFigure> {
     if claim.statistic != Statistic::Ratio {
         return None;
     }
-    let metric = claim.metric.metric;
-    read.rounds.iter().find_map(|round| match ratio(round.of, round.to?, metric) {
-        Err(reason @ NoFigure::BelowFloor(_)) => Some(reason),
+    read.rounds.iter().find_map(|round| match ratio(round.of, round.to?, &claim.metric) {
+        Err(reason @ NoFigure::BelowFloor { .. }) => Some(reason),
         _ => None,
     })
 }
@@ -197,13 +196,13 @@ fn estimate(statistic: Statistic, rounds: &[RoundFigure]) -> Result<Estimate, cr
 
 /// `31.13x, 95 % interval [29.46, 32.90], rounds 30.64x–31.64x, n = 3`.
 fn ours(claim: &Claim, estimate: &Estimate) -> String {
-    let metric = claim.metric.metric;
+    let unit = claim.metric.unit();
     let is_ratio = matches!(estimate, Estimate::Ratio(_));
-    let digits = if is_ratio { ratio_decimals(estimate.centre()) } else { decimals(metric, true, std::iter::empty()) };
+    let digits = if is_ratio { ratio_decimals(estimate.centre()) } else { decimals(&claim.metric, true, std::iter::empty()) };
     let digits = telling(claim, estimate, digits);
-    let one = |value: f64| if is_ratio { times(value, digits) } else { figure_with_unit(value, metric.unit, digits) };
+    let one = |value: f64| if is_ratio { times(value, digits) } else { figure_with_unit(value, unit, digits) };
     let bare = |value: f64| {
-        let text = if is_ratio { times(value, digits) } else { super::format::figure(value, metric.unit, digits) };
+        let text = if is_ratio { times(value, digits) } else { super::format::figure(value, unit, digits) };
         text.trim_end_matches('x').to_owned()
     };
     let mut parts = vec![one(estimate.centre())];
@@ -240,7 +239,7 @@ fn telling(claim: &Claim, estimate: &Estimate, least: usize) -> usize {
 /// ``ratio of `apply.seconds`, No usable index to B-tree on id, claimed: at least 10x``.
 fn about(claim: &Claim, bounds: Bounds, runs: Runs<'_>) -> String {
     let metric = claim.metric.display();
-    let unit = claim.metric.metric.unit;
+    let unit = claim.metric.unit();
     let of = runs.title(&claim.of);
     let to = claim.to.as_deref().map(|to| runs.title(to)).unwrap_or_default();
     let what = match claim.statistic {

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::figures::Runs;
 use super::format::listed;
-use crate::measure::{Metric, Reference, Unit};
+use crate::measure::{Computed, Metric, Quantity, Reference, Unit};
 use crate::spec::{Claim, Each, Spec, Statistic};
 
 /// A line each, Markdown.
@@ -16,6 +16,16 @@ pub(super) fn definitions(runs: Runs<'_>) -> Vec<String> {
         if !metrics.contains(&reference.metric) {
             metrics.push(reference.metric);
         }
+    }
+    for computed in computed(runs.spec) {
+        let Computed { name, left, operator, right, unit, .. } = computed;
+        let unit = if *unit == Unit::Number { String::new() } else { format!(" ({})", unit.as_str()) };
+        lines.push(format!(
+            "`{name}`{unit}: `{} {} {}`, computed in each run.",
+            left.display(),
+            operator.symbol(),
+            right.display()
+        ));
     }
     for metric in &metrics {
         let unit = if metric.unit == Unit::Count { String::new() } else { format!(" ({})", metric.unit.as_str()) };
@@ -39,10 +49,28 @@ pub(super) fn definitions(runs: Runs<'_>) -> Vec<String> {
     lines
 }
 
-/// References of all tables and claims.
-pub(super) fn references(spec: &Spec) -> impl Iterator<Item = &Reference> {
+/// Quantities of all tables and claims.
+pub(super) fn quantities(spec: &Spec) -> impl Iterator<Item = &Quantity> {
     let of_tables = spec.tables.iter().flat_map(|table| &table.columns).map(|column| &column.value);
     of_tables.chain(spec.claims.iter().map(|claim| &claim.metric))
+}
+
+/// References that all tables and claims read.
+fn references(spec: &Spec) -> impl Iterator<Item = &Reference> {
+    quantities(spec).flat_map(Quantity::references)
+}
+
+/// Computed metrics that are in use, each once.
+fn computed(spec: &Spec) -> Vec<&Computed> {
+    let mut out: Vec<&Computed> = Vec::new();
+    for quantity in quantities(spec) {
+        if let Quantity::Computed(computed) = quantity
+            && !out.iter().any(|known| known.name == computed.name)
+        {
+            out.push(computed);
+        }
+    }
+    out
 }
 
 /// Windows that are in use, with their phases.

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::measure::{Absent, Evidence, Labels, Metric, Reference, find};
+use crate::measure::{Absent, Evidence, Labels, Metric, Quantity, Reference, Unit, find};
 use crate::results::Sample;
 use crate::spec::Spec;
 use crate::spec::scenario::{Phase, Scenario};
@@ -29,7 +29,14 @@ pub(super) enum NoFigure {
     /// No valid run of that round stands on the other side.
     NoCounterpart,
     /// A side of a ratio is smaller than what the instrument tells apart.
-    BelowFloor(&'static Metric),
+    BelowFloor {
+        /// The metric.
+        name: String,
+        /// The floor.
+        floor: f64,
+        /// Its unit.
+        unit: Unit,
+    },
     /// A ratio to zero.
     NotPositive,
     /// A division by a window without length.
@@ -44,11 +51,10 @@ impl fmt::Display for NoFigure {
             NoFigure::NoWindow(window) => write!(f, "no phase or window `{window}` in this scenario"),
             NoFigure::NoValidRun => f.write_str("no valid run"),
             NoFigure::NoCounterpart => f.write_str("no valid run in the same round to divide by"),
-            NoFigure::BelowFloor(metric) => write!(
+            NoFigure::BelowFloor { name, floor, unit } => write!(
                 f,
-                "no ratio: below {} `{}` is the noise of its instrument",
-                figure_with_unit(metric.ratio_floor, metric.unit, 1),
-                metric.name
+                "no ratio: below {} `{name}` is the noise of its instrument",
+                figure_with_unit(*floor, *unit, 1),
             ),
             NoFigure::NotPositive => f.write_str("no ratio: one side is not above zero"),
             NoFigure::NotFinite => f.write_str("not a finite number"),
@@ -89,12 +95,23 @@ impl<'a> Runs<'a> {
             .ok_or_else(|| NoFigure::NoWindow(window.to_owned()))
     }
 
-    /// The figure of a reference in a run.
-    pub(super) fn read(self, sample: &Sample, reference: &Reference) -> Result<f64, NoFigure> {
+    /// The figure of a quantity in a run.
+    pub(super) fn read(self, sample: &Sample, quantity: &Quantity) -> Result<f64, NoFigure> {
+        let value = match quantity {
+            Quantity::Read(reference) => self.read_one(sample, reference)?,
+            Quantity::Computed(computed) => {
+                let (left, right) =
+                    (self.read_one(sample, &computed.left)?, self.read_one(sample, &computed.right)?);
+                computed.operator.apply(left, right)
+            }
+        };
+        if value.is_finite() { Ok(value) } else { Err(NoFigure::NotFinite) }
+    }
+
+    fn read_one(self, sample: &Sample, reference: &Reference) -> Result<f64, NoFigure> {
         let phases = self.phases(&sample.scenario, &reference.window)?;
         let evidence = evidence(sample, phases)?;
-        let value = (reference.metric.read)(&evidence, &reference.labels).map_err(NoFigure::Absent)?;
-        if value.is_finite() { Ok(value) } else { Err(NoFigure::NotFinite) }
+        (reference.metric.read)(&evidence, &reference.labels).map_err(NoFigure::Absent)
     }
 
     /// The share of the host in use over the phases from the first to the last that `windows` touch.
@@ -127,11 +144,11 @@ impl<'a> Runs<'a> {
 
     /// Whether the host was too busy over a window for times and rates to stand for themselves: the median share,
     /// if so.
-    pub(super) fn contention(self, scenario: &'a str, reference: &Reference) -> Option<f64> {
-        if !super::format::suffers_contention(reference.metric) {
+    pub(super) fn contention(self, scenario: &'a str, quantity: &Quantity) -> Option<f64> {
+        if !super::format::suffers_contention(quantity) {
             return None;
         }
-        let busy = self.over_rounds(scenario, |sample| self.busy(sample, [reference.window.as_str()])).ok()?;
+        let busy = self.over_rounds(scenario, |sample| self.busy(sample, quantity.windows())).ok()?;
         (busy.spread.median >= CONTENTION).then_some(busy.spread.median)
     }
 }
@@ -163,10 +180,11 @@ pub(super) fn host_busy() -> &'static Metric {
     find("host_busy").expect("the catalogue has the host")
 }
 
-/// A ratio of two figures of a metric, refused where it would be noise.
-pub(super) fn ratio(of: f64, to: f64, metric: &'static Metric) -> Result<f64, NoFigure> {
-    if of < metric.ratio_floor || to < metric.ratio_floor {
-        Err(NoFigure::BelowFloor(metric))
+/// A ratio of two figures of a quantity, refused where it would be noise.
+pub(super) fn ratio(of: f64, to: f64, quantity: &Quantity) -> Result<f64, NoFigure> {
+    let floor = quantity.ratio_floor();
+    if of < floor || to < floor {
+        Err(NoFigure::BelowFloor { name: quantity.name().to_owned(), floor, unit: quantity.unit() })
     } else if to <= 0.0 {
         Err(NoFigure::NotPositive)
     } else {
@@ -180,17 +198,17 @@ mod tests {
 
     #[test]
     fn a_ratio_below_the_floor_is_refused() {
-        let metric = |name| find(name).expect("in the catalogue");
-        assert_eq!(ratio(4.0, 2.0, metric("cpu")), Ok(2.0));
+        let metric = |name: &str| Quantity::Read(Reference::parse(&format!("w.{name}")).expect("in the catalogue"));
+        let below = NoFigure::BelowFloor { name: "cpu".to_owned(), floor: 0.1, unit: Unit::Seconds };
+        assert_eq!(ratio(4.0, 2.0, &metric("cpu")), Ok(2.0));
         for (of, to) in [(0.09, 2.0), (2.0, 0.09), (0.0, 0.0)] {
-            let refused = ratio(of, to, metric("cpu"));
-            assert_eq!(refused, Err(NoFigure::BelowFloor(metric("cpu"))));
+            assert_eq!(ratio(of, to, &metric("cpu")), Err(below.clone()));
         }
         assert_eq!(
-            NoFigure::BelowFloor(metric("cpu")).to_string(),
+            below.to_string(),
             "no ratio: below 0.1 s `cpu` is the noise of its instrument"
         );
-        assert_eq!(ratio(0.001, 0.002, metric("seconds")), Ok(0.5));
-        assert_eq!(ratio(1.0, 0.0, metric("seconds")), Err(NoFigure::NotPositive));
+        assert_eq!(ratio(0.001, 0.002, &metric("seconds")), Ok(0.5));
+        assert_eq!(ratio(1.0, 0.0, &metric("seconds")), Err(NoFigure::NotPositive));
     }
 }

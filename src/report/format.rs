@@ -4,40 +4,39 @@
 //! since exited processes are counted in steps of 10 ms. Where a column has published figures, ours have as many
 //! decimals as those, so that the two can be laid beside one another.
 
-use crate::measure::{Metric, Probe, Unit};
+use crate::measure::{Quantity, Unit};
 use crate::text::quantity::format_bytes;
 
 /// What stands where there is no figure.
 pub(super) const NONE: &str = "–";
 
 /// Decimals of a column: of single runs, or of medians with the published figures beside them.
-pub(super) fn decimals(metric: &Metric, of_runs: bool, published: impl Iterator<Item = f64>) -> usize {
-    let default = match metric.unit {
-        Unit::Seconds if !of_runs && is_cpu(metric) => 2,
+pub(super) fn decimals(quantity: &Quantity, of_runs: bool, published: impl Iterator<Item = f64>) -> usize {
+    let default = match quantity.unit() {
+        Unit::Seconds if !of_runs && quantity.is_cpu() => 2,
         Unit::Seconds | Unit::Milliseconds => 3,
         Unit::PerSecond => 1,
         // A share of the host is known to about a hundredth; the share taken from it is smaller.
-        Unit::Fraction => usize::from(metric.name != "host_busy"),
+        Unit::Fraction => usize::from(quantity.name() != "host_busy"),
         Unit::Bytes | Unit::Count => 0,
+        Unit::Number => 3,
     };
-    let adapts = !of_runs && matches!(metric.unit, Unit::Seconds | Unit::Milliseconds);
+    let adapts = !of_runs && matches!(quantity.unit(), Unit::Seconds | Unit::Milliseconds | Unit::Number);
     match published.map(own_decimals).max() {
         Some(theirs) if adapts => theirs.clamp(2, 3),
         _ => default,
     }
 }
 
-/// Whether a metric is CPU time, which contention for the cores lengthens little.
-fn is_cpu(metric: &Metric) -> bool {
-    metric.unit == Unit::Seconds
-        && !metric.needs.iter().any(|probe| matches!(probe, Probe::Clock | Probe::Marker | Probe::Startup))
-}
-
 /// Whether a busy host makes it a figure of contention: times, rates and latencies, not CPU, WAL or counts.
-pub(super) fn suffers_contention(metric: &Metric) -> bool {
-    match metric.unit {
+pub(super) fn suffers_contention(quantity: &Quantity) -> bool {
+    match quantity.unit() {
         Unit::Milliseconds | Unit::PerSecond => true,
-        Unit::Seconds => !is_cpu(metric),
+        Unit::Seconds => !quantity.is_cpu(),
+        Unit::Number => quantity.references().iter().any(|reference| {
+            let side = Quantity::Read((*reference).clone());
+            suffers_contention(&side)
+        }),
         Unit::Bytes | Unit::Count | Unit::Fraction => false,
     }
 }
@@ -45,7 +44,7 @@ pub(super) fn suffers_contention(metric: &Metric) -> bool {
 /// A value of that unit, without the unit where the heading of a column names it.
 pub(super) fn figure(value: f64, unit: Unit, decimals: usize) -> String {
     match unit {
-        Unit::Seconds | Unit::Milliseconds | Unit::PerSecond => fixed(value, decimals),
+        Unit::Seconds | Unit::Milliseconds | Unit::PerSecond | Unit::Number => fixed(value, decimals),
         Unit::Fraction => format!("{} %", fixed(value * 100.0, decimals)),
         // The median of an even number of counts may lie between two of them.
         Unit::Bytes | Unit::Count if value.fract() == 0.0 => thousands(value),
@@ -62,7 +61,7 @@ pub(super) fn figure_with_unit(value: f64, unit: Unit, decimals: usize) -> Strin
         Unit::Milliseconds => format!("{figure} ms"),
         Unit::Bytes => format!("{figure} bytes"),
         Unit::PerSecond => format!("{figure}/s"),
-        Unit::Count | Unit::Fraction => figure,
+        Unit::Count | Unit::Fraction | Unit::Number => figure,
     }
 }
 
@@ -140,12 +139,16 @@ fn own_decimals(value: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::find;
+    use crate::measure::Reference;
+
+    fn find(metric: &str) -> Quantity {
+        Quantity::Read(Reference::parse(&format!("w.{metric}")).expect("in the catalogue"))
+    }
 
     #[test]
     fn a_column_has_the_decimals_of_its_published_figures() {
         let of = |metric: &str, of_runs, published: &[f64]| {
-            decimals(find(metric).expect("in the catalogue"), of_runs, published.iter().copied())
+            decimals(&find(metric), of_runs, published.iter().copied())
         };
         for (metric, of_runs, published, expected) in [
             ("seconds", true, &[][..], 3),
@@ -216,7 +219,7 @@ mod tests {
             ("transactions", false),
             ("host_busy", false),
         ] {
-            assert_eq!(suffers_contention(find(metric).expect("in the catalogue")), marked, "{metric}");
+            assert_eq!(suffers_contention(&find(metric)), marked, "{metric}");
         }
     }
 }

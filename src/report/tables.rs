@@ -138,7 +138,7 @@ impl<'a> Table<'a> {
                 None => {
                     let digits = digits(column, true);
                     match self.runs.read(sample, &column.value) {
-                        Ok(value) => plain_cell(value, column.value.metric, digits),
+                        Ok(value) => plain_cell(value, column.value.unit(), digits),
                         Err(reason) => self.absent_cell(&reason),
                     }
                 }
@@ -147,8 +147,8 @@ impl<'a> Table<'a> {
                     self.ratio_cell(column, found, &sample.scenario == base)
                 }
             };
-            if cell.value.is_some() && format::suffers_contention(column.value.metric) {
-                let busy = self.runs.busy(sample, [column.value.window.as_str()]).ok();
+            if cell.value.is_some() && format::suffers_contention(&column.value) {
+                let busy = self.runs.busy(sample, column.value.windows()).ok();
                 self.mark_contention(&mut cell, column, busy.filter(|busy| *busy >= CONTENTION));
             }
             cells.push(self.with_published(cell, column, &sample.scenario));
@@ -168,20 +168,20 @@ impl<'a> Table<'a> {
     }
 
     fn median_cell(&mut self, column: &ColumnSpec, scenario: &'a str) -> CellView {
-        let metric = column.value.metric;
+        let unit = column.value.unit();
         let digits = digits(column, false);
         let over = match self.runs.over_rounds(scenario, |sample| self.runs.read(sample, &column.value)) {
             Ok(over) => over,
             Err(reason) => return self.absent_cell(&reason),
         };
-        let mut cell = plain_cell(over.spread.median, metric, digits);
+        let mut cell = plain_cell(over.spread.median, unit, digits);
         if let Some(reason) = over.absent.first() {
             let all = over.values.len() + over.absent.len();
             cell.mark = self
                 .notes
                 .mark(&format!("median of {} of the {all} valid runs; in the rest: {reason}", over.values.len()));
         }
-        cell.range = spread_text(&over.spread, metric, digits);
+        cell.range = spread_text(&over.spread, unit, digits);
         cell.values = over.values;
         cell
     }
@@ -192,13 +192,13 @@ impl<'a> Table<'a> {
             let over = self.runs.over_rounds(scenario, |sample| self.runs.read(sample, &column.value))?;
             Ok::<f64, NoFigure>(over.spread.median)
         };
-        ratio(median(scenario)?, median(base)?, column.value.metric)
+        ratio(median(scenario)?, median(base)?, &column.value)
     }
 
     fn ratio_within_round(&self, column: &ColumnSpec, sample: &Sample, base: &'a str) -> Result<f64, NoFigure> {
         let own = self.runs.read(sample, &column.value)?;
         let base = self.runs.valid(base).find(|other| other.round == sample.round).ok_or(NoFigure::NoCounterpart)?;
-        ratio(own, self.runs.read(base, &column.value)?, column.value.metric)
+        ratio(own, self.runs.read(base, &column.value)?, &column.value)
     }
 
     fn ratio_cell(&mut self, column: &ColumnSpec, found: Result<f64, NoFigure>, is_base: bool) -> CellView {
@@ -229,7 +229,7 @@ impl<'a> Table<'a> {
                 Some(_) => ratio_text(theirs, column),
                 None => {
                     let digits = digits(column, self.spec.each == Each::Run);
-                    figure(theirs, column.value.metric.unit, digits)
+                    figure(theirs, column.value.unit(), digits)
                 }
             });
         }
@@ -239,20 +239,22 @@ impl<'a> Table<'a> {
     fn mark_contention(&mut self, cell: &mut CellView, column: &ColumnSpec, busy: Option<f64>) {
         if let Some(busy) = busy {
             cell.contention = true;
-            cell.mark.insert_str(0, self.notes.contention(&column.value.window, busy));
+            let windows = column.value.windows();
+            let window = windows.last().copied().unwrap_or_default();
+            cell.mark.insert_str(0, self.notes.contention(window, busy));
         }
     }
 
     fn busy(&self, sample: &Sample) -> Result<f64, NoFigure> {
-        self.runs.busy(sample, self.spec.columns.iter().map(|column| column.value.window.as_str()))
+        self.runs.busy(sample, self.spec.columns.iter().flat_map(|column| column.value.windows()))
     }
 
     fn busy_cell(&mut self, busy: Result<(f64, Option<stats::Summary>), NoFigure>) -> CellView {
         match busy {
             Ok((busy, spread)) => CellView {
-                range: spread.and_then(|spread| spread_text(&spread, host_busy(), 0)),
+                range: spread.and_then(|spread| spread_text(&spread, host_busy().unit, 0)),
                 contention: busy >= CONTENTION,
-                ..plain_cell(busy, host_busy(), 0)
+                ..plain_cell(busy, host_busy().unit, 0)
             },
             Err(reason) => self.absent_cell(&reason),
         }
@@ -274,7 +276,7 @@ fn column_view(column: &ColumnSpec) -> ColumnView {
     ColumnView {
         title: column.title.clone(),
         metric: column.value.display(),
-        unit: if column.relative_to.is_some() { "ratio" } else { column.value.metric.unit.as_str() },
+        unit: if column.relative_to.is_some() { "ratio" } else { column.value.unit().as_str() },
         relative_to: column.relative_to.clone(),
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Input;
 use super::claims::{ClaimView, judged};
-use super::definitions::{definitions, references};
+use super::definitions::{definitions, quantities};
 use super::differences::{DifferencesView, differences};
 use super::environment::{EnvironmentView, environment, versions_text};
 use super::excluded::{ExcludedRun, FailedTransactions, excluded, failed_transactions};
@@ -177,8 +177,8 @@ fn headline(input: Input<'_>, rounds: usize, summary: &Summary, environment: &En
 
 fn figures(sample: &Sample, runs: Runs<'_>) -> RunFigures {
     let mut figures = IndexMap::new();
-    for reference in references(runs.spec) {
-        figures.entry(reference.display()).or_insert_with(|| match runs.read(sample, reference) {
+    for quantity in quantities(runs.spec) {
+        figures.entry(quantity.display()).or_insert_with(|| match runs.read(sample, quantity) {
             Ok(value) => FigureOfRun::Value(value),
             Err(reason) => FigureOfRun::Absent(reason.to_string()),
         });

@@ -39,7 +39,7 @@ pub use unread::Unread;
 
 use self::root::RawSpec;
 use self::scope::{Names, Scope, is_name, not_yet};
-use self::tables::{expect, nodes, phases, publications, report, run, setup, slots, subscriptions, vars, workloads};
+use self::tables::{expect, metrics, nodes, phases, publications, report, run, setup, slots, subscriptions, vars, workloads};
 use self::template::{Engine, Variables};
 use crate::text::{Code, Issue, Issues, SourceMap, Span};
 
@@ -155,7 +155,8 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
     scope.vars = vars::variables("", &base.vars, &[], scope.engine, &base_unread, |_| {});
     scope.unread = base_unread.clone();
     let run = run::lower(base.run.as_ref(), &mut scope);
-    let known = referring(sources, &laid, &raws, all_named, &base_unread);
+    let mut known = referring(sources, &laid, &raws, all_named, &base_unread);
+    known.computed = metrics::lower(&base.metrics, &known, &mut issues);
     let claims = expect::lower(&base.expect, &known, &mut issues);
     let tables = report::lower(base.report.as_ref(), &known, &mut issues);
     let name = root.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
@@ -398,6 +399,7 @@ fn referring<'a>(
         scripts: script_names().flatten().chain(lost_scripts).collect(),
         subscriptions: named("subscriptions", |raw| raw.subscriptions.keys().collect()),
         slots: named("slots", |raw| raw.slots.keys().collect()),
+        computed: indexmap::IndexMap::new(),
         scripts_known: script_names().all(|name| name.is_some()),
         scenarios_known,
         windows_known,

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexMap;
+
 use crate::measure::metric::ROLES;
-use crate::measure::{Dim, Probe, Reference, ReferenceError};
+use crate::measure::{Computed, Dim, Probe, Quantity, Reference, ReferenceError};
 use crate::spec::field::At;
-use crate::spec::scope::not_yet;
 use crate::spec::unread::Unread;
 use crate::text::{Code, Issue, Issues, SourceMap, Span};
 
@@ -20,6 +21,8 @@ pub(super) struct Referring<'a> {
     pub(super) scripts: BTreeSet<String>,
     pub(super) subscriptions: BTreeSet<String>,
     pub(super) slots: BTreeSet<String>,
+    /// Computed metrics by name; `None` for one that is wrong.
+    pub(super) computed: IndexMap<String, Option<Computed>>,
     /// Whether `scripts` holds every name: not while a template gives one.
     pub(super) scripts_known: bool,
     /// Whether every scenario has a name.
@@ -50,23 +53,52 @@ pub(super) fn scenario(name: &str, span: Span, known: &Referring<'_>, issues: &m
     None
 }
 
-/// The metric of that reference, its window and label values known.
-pub(super) fn reference(written: &At<String>, known: &Referring<'_>, issues: &mut Issues) -> Option<Reference> {
+/// The quantity of that name or reference, its window and label values known.
+pub(super) fn quantity(written: &At<String>, known: &Referring<'_>, issues: &mut Issues) -> Option<Quantity> {
     let text = written.value.as_str();
+    if text.contains(['.', '{']) {
+        return reference(written, 0..text.len(), known, issues).map(Quantity::Read);
+    }
+    if let Some(computed) = known.computed.get(text) {
+        // One that is wrong is told where it is defined.
+        return computed.clone().map(|computed| Quantity::Computed(Box::new(computed)));
+    }
+    if !known.unread.covers(&["metrics", text]) {
+        let names = known.computed.keys().map(String::as_str);
+        let issue = Issue::new(
+            Code::UnknownMetric,
+            format!("there is no computed metric `{text}`"),
+            written.span,
+            "not defined under [metrics]",
+        );
+        issues.push(match crate::text::suggest::nearest(text, names) {
+            Some(name) => issue.help(format!("did you mean `{name}`?")),
+            None => issue.help("write WINDOW.METRIC, or define it under [metrics]"),
+        });
+    }
+    None
+}
+
+/// The metric of the reference at `part` of a text, its window and label values known.
+pub(super) fn reference(
+    written: &At<String>,
+    part: std::ops::Range<usize>,
+    known: &Referring<'_>,
+    issues: &mut Issues,
+) -> Option<Reference> {
+    let whole = written.value.as_str();
+    let text = &whole[part.clone()];
     // A string without escapes begins one byte after its quote; else the whole value is underlined.
     let place = |range: std::ops::Range<usize>| match known.sources.slice(written.span) {
-        Some(literal) if literal.get(1..literal.len().saturating_sub(1)) == Some(text) => {
-            written.span.part(range.start + 1..range.end + 1)
+        Some(literal) if literal.get(1..literal.len().saturating_sub(1)) == Some(whole) => {
+            written.span.part(part.start + range.start + 1..part.start + range.end + 1)
         }
         _ => written.span,
     };
     let reference = match Reference::parse(text) {
         Ok(reference) => reference,
-        Err(ReferenceError::Bare) => {
-            issues.push(not_yet(text, "computed metrics ([metrics])", written.span));
-            return None;
-        }
-        Err(ReferenceError::Malformed(range)) => {
+        Err(error @ (ReferenceError::Bare | ReferenceError::Malformed(_))) => {
+            let range = if let ReferenceError::Malformed(range) = error { range } else { 0..text.len() };
             issues.push(
                 Issue::new(Code::UnknownMetric, format!("`{text}` is no metric"), place(range), "not of the form")
                     .help("write WINDOW.METRIC or WINDOW.METRIC{label=value}"),

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::field::{At, Later, Named};
 use super::tables::expect::RawExpect;
+use super::tables::metrics::RawMetric;
 use super::tables::nodes::{RawNode, RawPostgres};
 use super::tables::phases::{RawPhase, RawWindows};
 use super::tables::publications::RawPublication;
@@ -51,12 +52,12 @@ pub(super) struct RawSpec {
     pub(super) windows: RawWindows,
     /// The row that says when everything has arrived.
     pub(super) marker: Option<At<RawMarker>>,
+    /// Metrics that are computed in each run.
+    pub(super) metrics: Named<RawMetric>,
     /// Claims.
     pub(super) expect: Vec<At<RawExpect>>,
     /// What the report shows.
     pub(super) report: Option<At<RawReport>>,
-    #[schemars(skip)]
-    pub(super) metrics: Option<At<Later>>,
     #[schemars(skip)]
     pub(super) builds: Option<At<Later>>,
     #[schemars(skip)]
@@ -75,9 +76,8 @@ pub(super) struct RawSpec {
 
 impl RawSpec {
     /// Tables that come later, with what they come with.
-    pub(super) fn later(&self) -> [(&'static str, &'static str, Option<&At<Later>>); 8] {
+    pub(super) fn later(&self) -> [(&'static str, &'static str, Option<&At<Later>>); 7] {
         [
-            ("[metrics]", "computed metrics", self.metrics.as_ref()),
             ("[builds]", "builds", self.builds.as_ref()),
             ("[[matrix]]", "the matrix", self.matrix.as_ref()),
             ("[compare]", "paired comparison", self.compare.as_ref()),

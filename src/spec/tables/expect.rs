@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
-use crate::measure::{Reference, Unit};
+use crate::measure::{Quantity, Unit};
 use crate::spec::field::{At, Later};
-use crate::spec::refer::{Referring, reference, scenario};
+use crate::spec::refer::{Referring, quantity, scenario};
 use crate::spec::scalar::Bound;
 use crate::spec::scope::not_yet;
 use crate::text::quantity::{NotAQuantity, parse_duration};
@@ -41,7 +41,7 @@ pub(in crate::spec) struct RawExpect {
 )]
 #[schemars(rename = "Statistic")]
 pub(in crate::spec) struct RawStatistic {
-    /// Metric as `WINDOW.METRIC{label=value}`.
+    /// Metric as `WINDOW.METRIC{label=value}`, or the name of a computed one.
     metric: Option<At<String>>,
     /// Scenario that the claim is about.
     of: Option<At<RawCell>>,
@@ -114,8 +114,8 @@ pub struct Claim {
     pub span: Span,
     /// What is claimed about.
     pub statistic: Statistic,
-    /// Metric.
-    pub metric: Reference,
+    /// What is claimed about it.
+    pub metric: Quantity,
     /// Scenario that it is about.
     pub of: String,
     /// Scenario that it is compared with; `None` for a value.
@@ -188,7 +188,7 @@ fn claim(at: &At<RawExpect>, known: &Referring<'_>, issues: &mut Issues) -> Opti
         );
     };
     let metric = match &raw_statistic.metric {
-        Some(written) => reference(written, known, issues),
+        Some(written) => quantity(written, known, issues),
         None => {
             need("metric", issues);
             None
@@ -225,7 +225,7 @@ fn claim(at: &At<RawExpect>, known: &Referring<'_>, issues: &mut Issues) -> Opti
         );
     }
     let metric = metric.filter(|_| !unread)?;
-    let unit = metric.metric.unit;
+    let unit = metric.unit();
     let (at_least, at_most) = bounds(raw_statistic, statistic, unit, issues)?;
     let published = raw
         .published

@@ -2,6 +2,7 @@
 //! becomes valid.
 
 pub(super) mod expect;
+pub(super) mod metrics;
 pub(super) mod nodes;
 pub(super) mod phases;
 pub(super) mod publications;

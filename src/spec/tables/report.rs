@@ -4,9 +4,9 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
-use crate::measure::Reference;
+use crate::measure::Quantity;
 use crate::spec::field::{At, Later};
-use crate::spec::refer::{Referring, reference, scenario};
+use crate::spec::refer::{Referring, quantity, scenario};
 use crate::spec::scope::not_yet;
 use crate::text::{Code, Issue, Issues};
 
@@ -106,7 +106,7 @@ impl JsonSchema for RawColumns {
 pub(in crate::spec) struct RawColumn {
     /// Heading.
     title: Option<At<String>>,
-    /// Metric as `WINDOW.METRIC{label=value}`.
+    /// Metric as `WINDOW.METRIC{label=value}`, or the name of a computed one.
     value: Option<At<String>>,
     /// Scenario whose median each is divided by: a ratio of medians.
     relative_to: Option<At<String>>,
@@ -152,7 +152,7 @@ pub struct ColumnSpec {
     /// Heading.
     pub title: String,
     /// Metric.
-    pub value: Reference,
+    pub value: Quantity,
     /// Scenario that each is divided by.
     pub relative_to: Option<String>,
     /// How a ratio is written.
@@ -235,7 +235,7 @@ fn column(at: &At<RawColumn>, known: &Referring<'_>, issues: &mut Issues) -> Opt
                 .help("add value = \"WINDOW.METRIC\""),
         );
     }
-    let value = raw.value.as_ref().and_then(|value| reference(value, known, issues));
+    let value = raw.value.as_ref().and_then(|value| quantity(value, known, issues));
     let relative_to = raw.relative_to.as_ref().and_then(|name| scenario(&name.value, name.span, known, issues));
     let mut published = IndexMap::new();
     for (name, figure) in &raw.published {

@@ -159,7 +159,6 @@ fn is_cpu(metric: &Metric) -> bool {
     metric.unit == Unit::Seconds && !metric.needs.iter().any(|probe| clocks.contains(probe))
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

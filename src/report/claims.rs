@@ -198,7 +198,8 @@ fn estimate(statistic: Statistic, rounds: &[RoundFigure]) -> Result<Estimate, cr
 fn ours(claim: &Claim, estimate: &Estimate) -> String {
     let unit = claim.metric.unit();
     let is_ratio = matches!(estimate, Estimate::Ratio(_));
-    let digits = if is_ratio { ratio_decimals(estimate.centre()) } else { decimals(&claim.metric, true, std::iter::empty()) };
+    let digits =
+        if is_ratio { ratio_decimals(estimate.centre()) } else { decimals(&claim.metric, true, std::iter::empty()) };
     let digits = telling(claim, estimate, digits);
     let one = |value: f64| if is_ratio { times(value, digits) } else { figure_with_unit(value, unit, digits) };
     let bare = |value: f64| {

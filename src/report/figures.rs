@@ -100,8 +100,7 @@ impl<'a> Runs<'a> {
         let value = match quantity {
             Quantity::Read(reference) => self.read_one(sample, reference)?,
             Quantity::Computed(computed) => {
-                let (left, right) =
-                    (self.read_one(sample, &computed.left)?, self.read_one(sample, &computed.right)?);
+                let (left, right) = (self.read_one(sample, &computed.left)?, self.read_one(sample, &computed.right)?);
                 computed.operator.apply(left, right)
             }
         };
@@ -204,10 +203,7 @@ mod tests {
         for (of, to) in [(0.09, 2.0), (2.0, 0.09), (0.0, 0.0)] {
             assert_eq!(ratio(of, to, &metric("cpu")), Err(below.clone()));
         }
-        assert_eq!(
-            below.to_string(),
-            "no ratio: below 0.1 s `cpu` is the noise of its instrument"
-        );
+        assert_eq!(below.to_string(), "no ratio: below 0.1 s `cpu` is the noise of its instrument");
         assert_eq!(ratio(0.001, 0.002, &metric("seconds")), Ok(0.5));
         assert_eq!(ratio(1.0, 0.0, &metric("seconds")), Err(NoFigure::NotPositive));
     }

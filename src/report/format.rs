@@ -147,9 +147,7 @@ mod tests {
 
     #[test]
     fn a_column_has_the_decimals_of_its_published_figures() {
-        let of = |metric: &str, of_runs, published: &[f64]| {
-            decimals(&find(metric), of_runs, published.iter().copied())
-        };
+        let of = |metric: &str, of_runs, published: &[f64]| decimals(&find(metric), of_runs, published.iter().copied());
         for (metric, of_runs, published, expected) in [
             ("seconds", true, &[][..], 3),
             ("seconds", false, &[], 3),

@@ -39,7 +39,9 @@ pub use unread::Unread;
 
 use self::root::RawSpec;
 use self::scope::{Names, Scope, is_name, not_yet};
-use self::tables::{expect, metrics, nodes, phases, publications, report, run, setup, slots, subscriptions, vars, workloads};
+use self::tables::{
+    expect, metrics, nodes, phases, publications, report, run, setup, slots, subscriptions, vars, workloads,
+};
 use self::template::{Engine, Variables};
 use crate::text::{Code, Issue, Issues, SourceMap, Span};
 

@@ -18,6 +18,7 @@ mod cli;
 mod consumer;
 #[cfg(target_os = "linux")]
 mod cpu;
+mod decoding;
 #[cfg(target_os = "linux")]
 mod lab_faults;
 mod lab_installing;

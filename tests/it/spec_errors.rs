@@ -243,6 +243,29 @@ const CASES: &[Case] = &[
     case(Code::UnknownScenario, "like", &[("like = \"text\"", "like = \"txt\"")]),
     case(Code::UnknownMetric, "", &[("load.tps", "load.tsp")]),
     case(Code::UnknownMetric, "form", &[("load.tps", "load.")]),
+    case(
+        Code::UnknownMetric,
+        "computed",
+        &[
+            ("[windows]", "[metrics.sustainable_tps]\nvalue = \"load.transactions / total.seconds\"\n\n[windows]"),
+            ("drain.seconds", "sustainable_tsp"),
+        ],
+    ),
+    case(
+        Code::UnknownMetric,
+        "computed-part",
+        &[("[windows]", "[metrics.sustainable_tps]\nvalue = \"load.transactions / total.secnds\"\n\n[windows]")],
+    ),
+    case(
+        Code::UnknownMetric,
+        "computed-nothing",
+        &[("[windows]", "[metrics.sustainable_tps]\nvalue = \"load.transactions\"\n\n[windows]")],
+    ),
+    case(
+        Code::Impossible,
+        "computed",
+        &[("[windows]", "[metrics.sum]\nvalue = \"load.transactions + total.seconds\"\n\n[windows]")],
+    ),
     case(Code::UnknownLabel, "", &[("{node=subscriber}", "{nod=subscriber}")]),
     case(Code::UnknownLabel, "value", &[("{node=subscriber}", "{role=walsneder}")]),
     case(Code::UnknownLabel, "none", &[("drain.seconds", "drain.seconds{node=subscriber}")]),

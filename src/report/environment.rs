@@ -95,6 +95,7 @@ fn building(runs: Runs<'_>) -> String {
         (true, "fresh nodes"),
         (any(|scenario| !scenario.setup.is_empty()), "setup"),
         (any(|scenario| !scenario.publications.is_empty()), "publications"),
+        (any(|scenario| !scenario.slots.is_empty()), "slots and their consumers"),
         (any(|scenario| !scenario.subscriptions.is_empty()), "subscriptions (until synced)"),
         (runs.spec.run.checkpoint.value, "checkpoint on every node"),
         (true, "phases"),

@@ -5,9 +5,9 @@ use super::instruction::{Condition, Consume, Instruction, SqlText, Stage, Step, 
 use super::phase::{self, STEP_BOUND};
 use super::sql::checksum::{self, Projection};
 use super::sql::slot::{self, PGOUTPUT, PluginOption, SlotDefinition};
-use super::sql::{marker, publication, subscription};
+use super::sql::{marker, pgbench_init, publication, subscription};
 use crate::spec::Scenario;
-use crate::spec::scenario::{Consumer, OptionValue, Slot, Subscription};
+use crate::spec::scenario::{Consumer, OptionValue, SetupWork, Slot, Subscription};
 
 /// The version taken for SQL that depends on it where no server is known yet.
 const NEWEST: u32 = 18;
@@ -21,7 +21,13 @@ pub(super) fn turn(scenario: &Scenario, checkpoint: bool, major: &dyn Fn(&str) -
     step(Stage::Nodes, "all nodes".to_owned(), Instruction::Start { nodes: nodes.clone() });
     for setup in &scenario.setup {
         for node in &setup.nodes {
-            step(Stage::Setup, format!("setup step `{}`", setup.name), sql(node, &setup.sql));
+            let (what, text) = match &setup.work {
+                SetupWork::Sql(sql) => (String::new(), sql.clone()),
+                SetupWork::PgbenchInit(init) => {
+                    (format!(": {}", pgbench_init::words(*init)), pgbench_init::create(*init))
+                }
+            };
+            step(Stage::Setup, format!("setup step `{}`{what}", setup.name), sql(node, &text));
         }
     }
     for node in &nodes {

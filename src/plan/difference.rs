@@ -4,8 +4,8 @@ use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 
 use super::Cell;
-use super::sql::publication;
-use crate::spec::scenario::{Action, Body, Extent, MarkerCommit, Step, Transport};
+use super::sql::{pgbench_init, publication};
+use crate::spec::scenario::{Action, Body, Extent, MarkerCommit, SetupWork, Step, Transport};
 use crate::text::format_duration;
 
 /// Something that is not the same in all cells.
@@ -67,7 +67,11 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
         }
     }
     for setup in &scenario.setup {
-        out.insert(format!("setup `{}` on {}", setup.name, setup.nodes.join(", ")), one_line(&setup.sql));
+        let work = match &setup.work {
+            SetupWork::Sql(sql) => one_line(sql),
+            SetupWork::PgbenchInit(init) => pgbench_init::words(*init),
+        };
+        out.insert(format!("setup `{}` on {}", setup.name, setup.nodes.join(", ")), work);
     }
     for (name, of) in &scenario.publications {
         out.insert(format!("publication `{name}` on {}", of.node), publication::create(name, of));
@@ -102,13 +106,20 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
             format!("workload `{name}`"),
             format!("{} on {}, {} client(s), {}", extent, load.node, load.clients.value, load.protocol.value.as_str()),
         );
+        out.insert(format!("workload `{name}`: engine"), load.engine.value.as_str().to_owned());
+        let threads = load.threads.as_ref().map(|threads| threads.value);
+        let threads = if load.by_pgbench() { Some(load.pgbench_threads()) } else { threads };
+        let threads = threads.map_or_else(|| "the driver's choice".to_owned(), |threads| threads.to_string());
+        out.insert(format!("workload `{name}`: threads"), threads);
         for script in &load.scripts {
             let (key, weight) = if load.scripts.len() > 1 {
                 (format!(" `{}`", script.name), format!("weight {}: ", script.weight))
             } else {
                 (String::new(), String::new())
             };
-            out.insert(format!("workload `{name}`: script{key}"), format!("{weight}{}", one_line(&script.text)));
+            let text =
+                script.builtin.map_or_else(|| one_line(&script.text), |builtin| format!("builtin {}", builtin.name()));
+            out.insert(format!("workload `{name}`: script{key}"), format!("{weight}{text}"));
         }
     }
     for phase in &scenario.phases {

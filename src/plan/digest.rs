@@ -31,6 +31,10 @@ pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
             if scripts.len() > 1 {
                 line(&load.scripts.iter().map(|script| script.weight).collect::<Vec<_>>());
             }
+            // What the built-in driver does is as it was before there was another.
+            if load.by_pgbench() {
+                line(&(load.engine.value.as_str(), load.pgbench_threads()));
+            }
             line(&(
                 &load.node,
                 load.clients.value,

@@ -22,7 +22,7 @@ impl std::fmt::Display for Release {
     }
 }
 
-/// A server that can be started.
+/// A server that can be started, or a client tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
     /// Its version.
@@ -60,6 +60,8 @@ pub struct Questions {
     pub builds: BTreeSet<Wanted>,
     /// Settings, by the server that must take them: name and value.
     pub settings: BTreeSet<(Wanted, String, String)>,
+    /// Whether pgbench runs a workload.
+    pub pgbench: bool,
 }
 
 /// What a server says of a setting it does not take.
@@ -80,6 +82,9 @@ pub struct Facts {
     /// Settings that a server refuses.
     #[serde(with = "pairs")]
     pub refused: BTreeMap<(Wanted, String, String), Refusal>,
+    /// The pgbench that runs workloads with that engine, if any asks for it and it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pgbench: Option<Build>,
     /// Checks that could not be made, with the reason; printed.
     pub left_out: Vec<String>,
 }

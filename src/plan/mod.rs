@@ -11,6 +11,7 @@ pub mod instruction;
 mod node;
 mod options;
 pub mod order;
+pub mod pgbench;
 mod phase;
 pub mod shell;
 mod since;
@@ -24,10 +25,10 @@ use indexmap::IndexMap;
 pub use difference::Difference;
 pub use node::{NodePlan, Origin, PlannedSetting};
 
-use self::facts::{Facts, Questions, Wanted};
+use self::facts::{Build, Facts, Questions, Wanted};
 use self::instruction::TurnPlan;
 use self::order::Turn;
-use crate::spec::scenario::Node;
+use crate::spec::scenario::{Node, Workload};
 use crate::spec::{LoweredCell, Scenario, Spec};
 use crate::text::source::relative_to;
 use crate::text::{Issues, SourceMap};
@@ -56,6 +57,8 @@ pub struct Plan {
     pub differences: Vec<Difference>,
     /// What differs without the spec's doing: defaults that depend on the version.
     pub by_version: Vec<String>,
+    /// The pgbench of workloads with that engine; `None` if there is none such, or it is not found yet.
+    pub pgbench: Option<Build>,
     /// Digest of the executable part: what is run and measured, not how it is titled, judged or shown.
     pub digest: String,
 }
@@ -72,6 +75,7 @@ pub fn questions(spec: &Spec, sources: &SourceMap) -> Questions {
             }
             questions.builds.insert(wanted);
         }
+        questions.pgbench |= cell.scenario.workloads.values().any(Workload::by_pgbench);
     }
     questions
 }
@@ -103,7 +107,7 @@ pub fn plan(spec: &Spec, sources: &SourceMap, facts: &Facts, issues: &mut Issues
     let differences = difference::between(&cells);
     let by_version = difference::by_version(&cells);
     let digest = digest::of(spec, &cells);
-    Plan { cells, turns, differences, by_version, digest }
+    Plan { cells, turns, differences, by_version, pgbench: facts.pgbench.clone(), digest }
 }
 
 /// The servers of a scenario, as far as they are known.

@@ -8,6 +8,7 @@
 
 mod arithmetic;
 mod body;
+mod builtin;
 mod capture;
 mod commands;
 mod eval;
@@ -33,6 +34,7 @@ mod value;
 
 use std::ops::Range;
 
+pub use builtin::Builtin;
 pub use capture::{Capture, Captured, ResultRows};
 pub use eval::EvalError;
 pub use fault::{Fault, RunError};

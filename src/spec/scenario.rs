@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use super::scope::Chosen;
 use super::unread::Unread;
+use crate::script::Builtin;
 use crate::text::Span;
 
 /// Everything that holds for one cell.
@@ -93,10 +94,30 @@ pub struct Setup {
     pub name: String,
     /// Nodes it runs on.
     pub nodes: Vec<String>,
-    /// SQL, rendered.
-    pub sql: String,
-    /// Place of the SQL.
+    /// What is done there.
+    pub work: SetupWork,
+    /// Its place.
     pub span: Span,
+}
+
+/// What a step of set-up does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetupWork {
+    /// SQL, rendered.
+    Sql(String),
+    /// The tables of pgbench's built-in scripts.
+    PgbenchInit(PgbenchInit),
+}
+
+/// The tables that `pgbench -i` makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PgbenchInit {
+    /// Scale: 100,000 accounts each.
+    pub scale: u32,
+    /// Fillfactor of every table but the history.
+    pub fillfactor: u32,
+    /// Whether rows are made; a subscriber that copies them needs the tables alone.
+    pub rows: bool,
 }
 
 /// A publication.
@@ -239,6 +260,25 @@ impl Protocol {
     }
 }
 
+/// What runs a load's scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// The built-in driver.
+    Runner,
+    /// pgbench itself.
+    Pgbench,
+}
+
+impl Engine {
+    /// As written in a spec.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Engine::Runner => "runner",
+            Engine::Pgbench => "pgbench",
+        }
+    }
+}
+
 /// When a load ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
@@ -255,6 +295,8 @@ pub struct Workload {
     pub span: Span,
     /// Node under load.
     pub node: String,
+    /// What runs it.
+    pub engine: Chosen<Engine>,
     /// Client connections.
     pub clients: Chosen<u32>,
     /// Threads of the driver; `None` for its own choice.
@@ -265,6 +307,20 @@ pub struct Workload {
     pub protocol: Chosen<Protocol>,
     /// Scripts; each transaction runs one of them.
     pub scripts: Vec<ScriptText>,
+    /// Scale of the tables that a setup step made on its node by `pgbench_init`; `None` if none did.
+    pub scale: Option<u32>,
+}
+
+impl Workload {
+    /// Whether pgbench runs it.
+    pub fn by_pgbench(&self) -> bool {
+        self.engine.value == Engine::Pgbench
+    }
+
+    /// Threads that pgbench is given: its own default is 1, and more than clients it does not take.
+    pub fn pgbench_threads(&self) -> u32 {
+        self.threads.as_ref().map_or(1, |threads| threads.value).min(self.clients.value)
+    }
 }
 
 /// A script as the driver will read it.
@@ -276,6 +332,8 @@ pub struct ScriptText {
     pub weight: u32,
     /// Rendered text.
     pub text: String,
+    /// The built-in script that it is.
+    pub builtin: Option<Builtin>,
     /// Its place.
     pub span: Span,
 }

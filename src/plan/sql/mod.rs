@@ -2,6 +2,7 @@
 
 pub mod checksum;
 pub mod marker;
+pub mod pgbench_init;
 pub mod publication;
 pub mod slot;
 pub mod subscription;

@@ -4,6 +4,7 @@
 pub(super) mod expect;
 pub(super) mod metrics;
 pub(super) mod nodes;
+mod pgbench;
 pub(super) mod phases;
 pub(super) mod publications;
 pub(super) mod report;

@@ -1,17 +1,17 @@
-//! `[[setup]]`: SQL in order, before anything is wired.
+//! `[[setup]]`: SQL and pgbench's tables, in order, before anything is wired.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
-use crate::spec::field::{At, Field, Later, Templated};
-use crate::spec::scalar::Text;
-use crate::spec::scenario::Setup;
+use crate::spec::field::{At, Field, Templated};
+use crate::spec::scalar::{Count, Flag, Text};
+use crate::spec::scenario::{PgbenchInit, Setup, SetupWork};
 use crate::spec::scope::{Kind, Scope};
 use crate::text::{Code, Issue, Span};
 
 /// A step of set-up.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default, expecting = "a table with `name`, `nodes` and `sql` or `file`")]
+#[serde(deny_unknown_fields, default, expecting = "a table with `name`, `nodes` and `sql`, `file` or `pgbench_init`")]
 #[schemars(rename = "Setup")]
 pub(in crate::spec) struct RawSetup {
     /// Name, by which scenarios change or leave out the step.
@@ -24,8 +24,21 @@ pub(in crate::spec) struct RawSetup {
     pub(in crate::spec) sql: Field<Text>,
     /// SQL file, relative to this file; a template like every text.
     pub(in crate::spec) file: Field<Text>,
-    #[schemars(skip)]
-    pub(in crate::spec) pgbench_init: Option<At<Later>>,
+    /// The tables of pgbench's built-in scripts, as `pgbench -i` makes them.
+    pub(in crate::spec) pgbench_init: Option<At<RawPgbenchInit>>,
+}
+
+/// What `pgbench_init` takes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "a table such as { scale = 10 }")]
+#[schemars(rename = "PgbenchInit")]
+pub(in crate::spec) struct RawPgbenchInit {
+    /// Scale: 100,000 accounts, 10 tellers and a branch each (`pgbench -s`). Default 1.
+    pub(in crate::spec) scale: Field<Count>,
+    /// Fillfactor of accounts, tellers and branches, 10 to 100 (`pgbench -F`). Default 100.
+    pub(in crate::spec) fillfactor: Field<Count>,
+    /// Whether rows are made. Default true; false for a subscriber that copies them.
+    pub(in crate::spec) rows: Field<Flag>,
 }
 
 /// Nodes by name, or all.
@@ -100,15 +113,54 @@ pub(in crate::spec) fn lower(steps: &[At<RawSetup>], scope: &mut Scope<'_, '_>) 
                 Vec::new()
             }
         };
-        if scope.later(raw.pgbench_init.as_ref(), "pgbench_init", "set-up once") {
-            continue;
-        }
-        let sql = sql_or_file(raw.sql.as_ref(), raw.file.as_ref(), &owner, place, scope);
-        if let (Some(name), Some(sql)) = (name, sql) {
-            out.push(Setup { name, nodes, sql: sql.value, span: sql.span });
+        if let (Some(name), Some(work)) = (name, work(raw, &owner, place, scope)) {
+            out.push(Setup { name, nodes, work: work.value, span: work.span });
         }
     }
     out
+}
+
+/// What a step does: exactly one of its three keys.
+fn work(raw: &RawSetup, owner: &str, place: (Span, Span), scope: &mut Scope<'_, '_>) -> Option<At<SetupWork>> {
+    let keys = [
+        ("sql", raw.sql.as_ref().map(|at| at.span)),
+        ("file", raw.file.as_ref().map(|at| at.span)),
+        ("pgbench_init", raw.pgbench_init.as_ref().map(|at| at.span)),
+    ];
+    if !scope.exactly_one(owner, place, &keys) {
+        return None;
+    }
+    let sql = match (&raw.sql, &raw.file, &raw.pgbench_init) {
+        (Some(sql), ..) => scope.at(sql).map(|at| At { span: at.span, value: at.value.0 }),
+        (_, Some(file), _) => scope.file(file),
+        (.., Some(init)) => {
+            let value = SetupWork::PgbenchInit(pgbench_init(&init.value, scope));
+            return Some(At { span: init.span, value });
+        }
+        _ => None,
+    }?;
+    Some(At { span: sql.span, value: SetupWork::Sql(sql.value) })
+}
+
+/// The largest scale: beyond it the tellers' numbers do not fit into their column.
+const MAX_SCALE: u64 = i32::MAX as u64 / 10;
+
+fn pgbench_init(raw: &RawPgbenchInit, scope: &mut Scope<'_, '_>) -> PgbenchInit {
+    let mut within = |field: &Field<Count>, name: &str, default: u32, low: u64, high: u64| {
+        let Some(at) = scope.value(field) else { return default };
+        if (low..=high).contains(&at.value.0) {
+            return u32::try_from(at.value.0).unwrap_or(default);
+        }
+        scope.tell(
+            Issue::new(Code::WrongType, format!("`{name}` is {low} to {high}"), at.span, format!("{}", at.value.0))
+                .help(format!("choose a whole number from {low} to {high}")),
+        );
+        default
+    };
+    let scale = within(&raw.scale, "scale", 1, 1, MAX_SCALE);
+    let fillfactor = within(&raw.fillfactor, "fillfactor", 100, 10, 100);
+    let rows = scope.chosen(&raw.rows, true, |flag: Flag| flag.0).value;
+    PgbenchInit { scale, fillfactor, rows }
 }
 
 /// SQL written in place or in a file.

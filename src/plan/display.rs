@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::instruction::{Activity, Condition, Consume, Filling, Instruction, PhasePlan, TurnPlan};
+use super::facts::Build;
+use super::instruction::{Activity, Condition, Consume, Filling, Instruction, PhasePlan};
 use super::node::{NodePlan, Origin};
 use super::sql::slot::PluginOption;
-use super::{Cell, Plan};
-use crate::spec::scenario::{Extent, OptionValue, Transport};
+use super::{Cell, Plan, pgbench};
+use crate::spec::scenario::{Extent, OptionValue, Scenario, Transport, Workload};
 use crate::spec::{Chosen, Spec};
 use crate::text::{SourceMap, format_duration};
 
@@ -38,7 +39,7 @@ pub fn text(plan: &Plan, spec: &Spec, sources: &SourceMap, left_out: &[String]) 
     }
     out.line(0, "");
     for cell in &plan.cells {
-        out.cell(cell);
+        out.cell(cell, plan.pgbench.as_ref());
     }
     out.line(0, "Order of the runs");
     let mut round = 0;
@@ -111,7 +112,7 @@ impl Printer<'_> {
         self.line(0, "");
     }
 
-    fn cell(&mut self, cell: &Cell) {
+    fn cell(&mut self, cell: &Cell, pgbench: Option<&Build>) {
         let scenario = &cell.scenario;
         let title = if scenario.title == cell.name { String::new() } else { format!(" – {}", scenario.title) };
         self.line(0, &format!("Scenario `{}`{title}", cell.name));
@@ -146,27 +147,55 @@ impl Printer<'_> {
             }
         }
         for (name, load) in &scenario.workloads {
-            let extent = match load.extent {
-                Extent::Transactions(n) => format!("{n} transactions of all clients together"),
-                Extent::Duration(length) => format_duration(length),
-            };
-            self.line(1, &format!("workload {name}: {extent} on {}", load.node));
-            self.setting(2, "engine", "runner", "default");
-            for (key, at, value) in [
-                ("clients", load.clients.at, load.clients.value.to_string()),
-                ("protocol", load.protocol.at, load.protocol.value.as_str().to_owned()),
-            ] {
-                let origin = at.map_or_else(|| "default".to_owned(), |span| self.sources.locate(span));
-                self.setting(2, key, &value, &origin);
-            }
-            for script in &load.scripts {
-                let weight = if load.scripts.len() > 1 { format!(", weight {}", script.weight) } else { String::new() };
-                self.line(2, &format!("script {}{weight}  {}", script.name, self.sources.locate(script.span)));
-                self.line(3, script.text.trim());
-            }
+            self.workload(name, load, pgbench);
         }
-        self.turn(&cell.turn);
+        self.turn(cell);
         self.line(0, "");
+    }
+
+    fn workload(&mut self, name: &str, load: &Workload, pgbench: Option<&Build>) {
+        let extent = match load.extent {
+            Extent::Transactions(n) => format!("{n} transactions of all clients together"),
+            Extent::Duration(length) => format_duration(length),
+        };
+        self.line(1, &format!("workload {name}: {extent} on {}", load.node));
+        for (key, at, value) in [
+            ("engine", load.engine.at, load.engine.value.as_str().to_owned()),
+            ("clients", load.clients.at, load.clients.value.to_string()),
+            ("protocol", load.protocol.at, load.protocol.value.as_str().to_owned()),
+        ] {
+            let origin = at.map_or_else(|| "default".to_owned(), |span| self.sources.locate(span));
+            self.setting(2, key, &value, &origin);
+        }
+        if load.by_pgbench() {
+            self.by_pgbench(load, pgbench);
+        }
+        for script in &load.scripts {
+            let weight = if load.scripts.len() > 1 { format!(", weight {}", script.weight) } else { String::new() };
+            let builtin = script.builtin.map_or_else(String::new, |builtin| format!(", builtin {}", builtin.name()));
+            let place = self.sources.locate(script.span);
+            self.line(2, &format!("script {}{weight}{builtin}  {place}", script.name));
+            self.line(3, script.text.trim());
+        }
+    }
+
+    /// What is pgbench's own, and how it is called.
+    fn by_pgbench(&mut self, load: &Workload, pgbench: Option<&Build>) {
+        let threads = load.threads.as_ref().and_then(|threads| threads.at);
+        let origin = threads.map_or_else(|| "pgbench's default".to_owned(), |span| self.sources.locate(span));
+        self.setting(2, "threads", &load.pgbench_threads().to_string(), &origin);
+        let (version, origin) = match pgbench {
+            Some(Build { release, bin: Some(bin), origin }) => {
+                (release.to_string(), format!("{} ({origin})", bin.display()))
+            }
+            Some(Build { release, bin: None, origin }) => (release.to_string(), origin.clone()),
+            None => ("18".to_owned(), "not found; a run would install it".to_owned()),
+        };
+        self.setting(2, "pgbench", &version, &origin);
+        let mut words = pgbench::options(load, pgbench.map(|build| build.release), &pgbench::Options::default());
+        words.push("--random-seed=«run.seed + round»".to_owned());
+        words.extend(pgbench::scripts(load, "«scripts»"));
+        self.line(2, &format!("pgbench {} -l «{}»", words.join(" "), load.node));
     }
 
     fn node(&mut self, name: &str, node: &NodePlan) {
@@ -189,7 +218,8 @@ impl Printer<'_> {
         }
     }
 
-    fn turn(&mut self, turn: &TurnPlan) {
+    fn turn(&mut self, cell: &Cell) {
+        let Cell { turn, scenario, .. } = cell;
         let mut stage = None;
         for step in &turn.up {
             if stage != Some(step.stage) {
@@ -199,7 +229,7 @@ impl Printer<'_> {
             self.instruction(2, &step.instruction, Some(&step.what));
         }
         for phase in &turn.phases {
-            self.phase(phase);
+            self.phase(phase, scenario);
         }
         self.line(1, "finish");
         for instruction in turn.finish.iter().chain(&turn.down) {
@@ -207,11 +237,21 @@ impl Printer<'_> {
         }
     }
 
-    fn phase(&mut self, phase: &PhasePlan) {
+    fn phase(&mut self, phase: &PhasePlan, scenario: &Scenario) {
         let warm_up = if phase.measure { "" } else { ", not measured" };
         self.line(1, &format!("phase {} (at most {}{warm_up})", phase.name, format_duration(phase.bound)));
         for instruction in &phase.prepare {
-            self.instruction(2, instruction, None);
+            match instruction {
+                Instruction::Ready { activity: Activity::Load { workload } }
+                    if scenario.workloads[workload.as_str()].by_pgbench() =>
+                {
+                    self.line(
+                        2,
+                        &format!("write the scripts of workload {workload}; pgbench connects within the clock"),
+                    );
+                }
+                _ => self.instruction(2, instruction, None),
+            }
         }
         self.line(2, if phase.follows { "-- the clock goes on" } else { "-- the clock starts" });
         for instruction in &phase.start {

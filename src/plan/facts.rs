@@ -27,7 +27,7 @@ impl std::fmt::Display for Release {
 pub struct Build {
     /// Its version.
     pub release: Release,
-    /// Folder of its programs; `None` if it would first be installed.
+    /// Folder of its programs, of a tool the program itself; `None` if it would first be installed.
     pub bin: Option<PathBuf>,
     /// Where it comes from, in words.
     pub origin: String,

@@ -9,11 +9,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::display::words;
+use super::facts::Release;
 use super::instruction::{Activity, Condition, Filling, Instruction, PhasePlan, SqlText};
 use super::node::NodePlan;
 use super::sql::checksum::{self, Projection};
 use super::sql::{marker, subscription};
-use super::{Cell, Plan};
+use super::{Cell, Plan, pgbench};
 use crate::spec::Spec;
 use crate::spec::scenario::{Extent, Transport};
 use crate::text::quote::{literal, shell_word};
@@ -163,8 +164,10 @@ impl Script {
         let transport = if cell.scenario.transport.value == Transport::Tcp { "tcp" } else { "unix" };
         self.line(&format!("    TRANSPORT={transport}"));
         for (name, load) in &cell.scenario.workloads {
-            for script in &load.scripts {
-                self.here(&format!("    cat >\"$WORK/{name}.pgbench\""), "SCRIPT", &script.text);
+            self.line(&format!("    mkdir -p \"$WORK/scripts-{name}\""));
+            for script in load.scripts.iter().filter(|script| script.builtin.is_none()) {
+                let file = pgbench::file_name(script);
+                self.here(&format!("    cat >\"$WORK/scripts-{name}/{file}\""), "SCRIPT", &script.text);
             }
         }
         for step in &cell.turn.up {
@@ -261,6 +264,20 @@ impl Script {
 
     fn load(&mut self, cell: &Cell, name: &str) {
         let load = &cell.scenario.workloads[name];
+        let scripts = pgbench::scripts(load, &format!("$WORK/scripts-{name}"));
+        // Names and weights need no quoting but that of the folder.
+        let scripts: Vec<String> = scripts
+            .iter()
+            .map(|word| if word.starts_with('$') { format!("\"{word}\"") } else { word.clone() })
+            .collect();
+        let scripts = scripts.join(" ");
+        if load.by_pgbench() {
+            // Whatever version is there takes these.
+            let oldest = Release { major: 14, minor: 0 };
+            let options = pgbench::options(load, Some(oldest), &pgbench::Options::default());
+            self.line(&format!("    load {} {name} {} {scripts} &", load.node, options.join(" ")));
+            return;
+        }
         let clients = u64::from(load.clients.value);
         let threads = load.threads.as_ref().map_or(1, |threads| u64::from(threads.value)).min(clients);
         let extent = match load.extent {
@@ -285,8 +302,10 @@ impl Script {
                 format!("-T {}", whole.max(1))
             }
         };
+        let own_scale = load.scale.filter(|_| load.scripts.iter().all(|script| script.builtin.is_none()));
+        let scale = own_scale.map_or_else(String::new, |scale| format!(" -s {scale}"));
         self.line(&format!(
-            "    load {} {name} -M {} -c {clients} -j {threads} {extent} &",
+            "    load {} {name} -n -M {} -c {clients} -j {threads} {extent}{scale} {scripts} &",
             load.node,
             load.protocol.value.as_str()
         ));

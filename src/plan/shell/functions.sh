@@ -134,7 +134,7 @@ wait_for() {
 load() {
     node=$1 workload=$2
     shift 2
-    "$PG_BIN_CLIENT/pgbench" -n --random-seed=$((SEED + round)) -f "$WORK/$workload.pgbench" "$@" \
+    "$PG_BIN_CLIENT/pgbench" --random-seed=$((SEED + round)) "$@" \
         "$(conninfo "$node")" >"$WORK/$workload.out" 2>&1 </dev/null || {
         cat "$WORK/$workload.out" >&2
         fail "workload $workload"

@@ -42,7 +42,9 @@ pub(super) fn check_extent(name: &str, load: &Workload, at: Span, scope: &mut Sc
             scope.tell(
                 Issue::new(
                     Code::Impossible,
-                    format!("workload `{name}`: pgbench counts transactions by client, and {all} do not divide by {clients}"),
+                    format!(
+                        "workload `{name}`: pgbench counts transactions by client, and {all} do not divide by {clients}"
+                    ),
                     at,
                     format!("of {clients} clients together"),
                 )
@@ -54,7 +56,10 @@ pub(super) fn check_extent(name: &str, load: &Workload, at: Span, scope: &mut Sc
             scope.tell(
                 Issue::new(
                     Code::Impossible,
-                    format!("workload `{name}`: pgbench takes a duration in whole seconds, not {}", format_duration(length)),
+                    format!(
+                        "workload `{name}`: pgbench takes a duration in whole seconds, not {}",
+                        format_duration(length)
+                    ),
                     at,
                     "not whole seconds",
                 )

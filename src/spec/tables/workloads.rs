@@ -224,11 +224,7 @@ fn scripts(
 }
 
 /// The name and the text of an entry of `scripts`.
-fn one_of_several(
-    owner: &str,
-    raw: &At<RawScript>,
-    scope: &mut Scope<'_, '_>,
-) -> (Option<At<Text>>, Option<Read>) {
+fn one_of_several(owner: &str, raw: &At<RawScript>, scope: &mut Scope<'_, '_>) -> (Option<At<Text>>, Option<Read>) {
     let (at, raw) = ((raw.span, raw.span), &raw.value);
     let owner = format!("a script of {owner}");
     let name = scope.required(&raw.name, "name", &owner, at).filter(|name| {

@@ -3,7 +3,8 @@
 //!
 //! Life: [`connect`] opens and prepares everything, [`Ready::go`] starts the clock, [`Running::finished`] waits for the
 //! [`Finished`] load, whose connections stay open until they are dropped. It reads no server counters and judges
-//! nothing. Beside it stands the [`consumer`] of a slot, the load of decoding.
+//! nothing. Beside it stands the [`consumer`] of a slot, the load of decoding, and what [`pgbench`] tells of a load that
+//! it ran in the driver's place.
 
 mod choice;
 mod client;
@@ -11,6 +12,7 @@ pub mod consumer;
 mod crew;
 mod error;
 mod gate;
+pub mod pgbench;
 mod readiness;
 mod report;
 mod request;

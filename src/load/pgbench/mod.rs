@@ -1,0 +1,10 @@
+//! What pgbench tells of a load that it ran: its closing report ([`output`]), its log of transactions ([`log`]), read
+//! while it grows ([`follow`]). Starting the process and its life are the caller's; how it is called is the plan's.
+
+mod follow;
+mod log;
+mod output;
+
+pub use follow::{FollowError, Followed, Follower};
+pub use log::{Counted, LogLine, LogReader, UnreadableLine};
+pub use output::{Output, Told, complaint};

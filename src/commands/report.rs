@@ -166,7 +166,18 @@ fn choices(spec: &Spec, sources: &SourceMap, plan: &Plan) -> IndexMap<String, Pl
         };
         put("marker.commit".to_owned(), commit.to_owned(), origin(&scenario.marker_commit, sources));
         for (name, load) in &scenario.workloads {
-            put(format!("workloads.{name}.engine"), "runner".to_owned(), "the runner's default".to_owned());
+            let engine = load.engine.value.as_str().to_owned();
+            put(format!("workloads.{name}.engine"), engine, origin(&load.engine, sources));
+            if load.by_pgbench() {
+                let (version, from) = plan.pgbench.as_ref().map_or_else(
+                    || ("not found".to_owned(), String::new()),
+                    |pgbench| (pgbench.release.to_string(), pgbench.origin.clone()),
+                );
+                put("pgbench".to_owned(), version, from);
+                let threads = load.threads.as_ref().and_then(|threads| threads.at);
+                let from = threads.map_or_else(|| "pgbench's default".to_owned(), |span| sources.locate(span));
+                put(format!("workloads.{name}.threads"), load.pgbench_threads().to_string(), from);
+            }
             put(
                 format!("workloads.{name}.protocol"),
                 load.protocol.value.as_str().to_owned(),

@@ -68,6 +68,7 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
         .transpose()
         .map_err(|error| Refused::Call(format!("--work-dir: {error}")))?;
     options.reach = installations.values().map(|installation| installation.bin.clone()).collect();
+    options.reach.extend(plan.pgbench.as_ref().and_then(|pgbench| pgbench.bin.clone()));
     let mut lab = Lab::open(options).await.map_err(|error| Refused::CannotStart(error.to_string()))?;
 
     let started = jiff::Timestamp::now();
@@ -125,8 +126,14 @@ async fn perform(
                 .collect::<IndexMap<_, _>>()
         })
         .collect();
-    let mut surroundings =
-        Surroundings { lab, installations: by_node, seed: spec.run.seed.value, logs: store.logs(), keep };
+    let mut surroundings = Surroundings {
+        lab,
+        installations: by_node,
+        pgbench: plan.pgbench.clone(),
+        seed: spec.run.seed.value,
+        logs: store.logs(),
+        keep,
+    };
     let mut progress = Progress::new();
     execute::run(plan, &mut surroundings, stop, &mut |event| progress.observe(event), &mut |sample| {
         store.put_sample(sample).map_err(std::io::Error::other)

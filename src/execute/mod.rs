@@ -13,6 +13,7 @@ use tokio::sync::watch;
 pub use event::Event;
 
 use crate::lab::{Installation, Lab};
+use crate::plan::facts::Build;
 use crate::plan::order::Turn;
 use crate::plan::{Cell, Plan};
 use crate::results::Sample;
@@ -25,6 +26,8 @@ pub struct Surroundings<'a> {
     pub lab: &'a mut Lab,
     /// Servers by node, for each cell of the plan.
     pub installations: Vec<indexmap::IndexMap<String, Installation>>,
+    /// The pgbench of workloads with that engine; there if any asks for it.
+    pub pgbench: Option<Build>,
     /// Seed of the scripts' random numbers.
     pub seed: u64,
     /// Folder for the logs of the servers and the load, by turn.
@@ -78,6 +81,7 @@ async fn one(
         cell,
         &surroundings.installations[turn.cell],
         surroundings.lab,
+        surroundings.pgbench.as_ref(),
         surroundings.seed.wrapping_add(u64::from(turn.round)),
         logs,
         stop.clone(),

@@ -5,7 +5,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use tokio::sync::watch;
@@ -25,6 +25,8 @@ pub struct Ended {
     pub user: Duration,
     /// The same in the kernel.
     pub system: Duration,
+    /// When it ended, as far as its waiting thread was let run.
+    pub at: Instant,
 }
 
 /// A running or ended child. Clones speak of the same process; dropping one does nothing.
@@ -47,11 +49,14 @@ impl Child {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             // Wait without reaping, then reap under the lock.
             while let Err(rustix::io::Errno::INTR) = rustix::process::waitid(WaitId::Pid(pid), options) {}
+            let at = Instant::now();
             let mut flag = flag.lock().unwrap_or_else(PoisonError::into_inner);
             let ended = match child.wait4() {
-                Ok(used) => Ended { status: used.status, user: used.rusage.utime, system: used.rusage.stime },
+                Ok(used) => Ended { status: used.status, user: used.rusage.utime, system: used.rusage.stime, at },
                 // Only possible if someone else waited for our child.
-                Err(_) => Ended { status: ExitStatus::from_raw(0xff00), user: Duration::ZERO, system: Duration::ZERO },
+                Err(_) => {
+                    Ended { status: ExitStatus::from_raw(0xff00), user: Duration::ZERO, system: Duration::ZERO, at }
+                }
             };
             *flag = true;
             sender.send_replace(Some(ended));
@@ -67,6 +72,12 @@ impl Child {
     /// How it ended, or `None` while it runs.
     pub fn try_ended(&self) -> Option<Ended> {
         *self.ended.borrow()
+    }
+
+    /// Waits until it has ended; `None` only if its waiting thread was lost.
+    pub async fn ended(&self) -> Option<Ended> {
+        let mut receiver = self.ended.clone();
+        receiver.wait_for(Option::is_some).await.ok().and_then(|ended| *ended)
     }
 
     /// Waits until it has ended, at most `bound`.

@@ -87,6 +87,20 @@ impl Lab {
         &self.home
     }
 
+    /// As whom servers run, where that is not ourselves.
+    pub fn run_as(&self) -> Option<&super::RunAs> {
+        self.options.run_as.as_ref()
+    }
+
+    /// A new folder in the lab's that only we and the servers' user enter, for a helper that runs as that user. It
+    /// goes with the lab.
+    pub fn private_folder(&self, name: &str) -> Result<PathBuf, LabError> {
+        let path = self.home.join(format!("{name}-{}", random_name()));
+        make_folder(&path, 0o700)?;
+        self.give(&path)?;
+        Ok(path)
+    }
+
     /// What the sweep at the opening found.
     pub fn swept(&self) -> &Swept {
         &self.swept

@@ -170,6 +170,11 @@ impl OpenConnections {
         Self { connections }
     }
 
+    /// None: of a load whose connections have ended with it.
+    pub fn none() -> Self {
+        Self { connections: Vec::new() }
+    }
+
     /// The server processes behind them, in the order of the clients.
     pub fn backend_pids(&self) -> Vec<u32> {
         let connections = self.connections.iter();

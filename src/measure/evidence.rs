@@ -79,6 +79,41 @@ pub struct LoadEvidence {
     /// By script name.
     #[serde(default)]
     pub scripts: IndexMap<String, ScriptEvidence>,
+    /// What only pgbench tells, of a load that it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pgbench: Option<PgbenchEvidence>,
+}
+
+/// What pgbench told of a load that it ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PgbenchEvidence {
+    /// `tps` as it printed it, without initial connection time; absent of several runs of it together.
+    #[serde(default)]
+    pub tps: Option<f64>,
+    /// `initial connection time` as it printed it, in seconds.
+    #[serde(default)]
+    pub connecting_seconds: f64,
+    /// Seconds of the phase up to its end that its own clock does not count: starting it, connecting, its end.
+    #[serde(default)]
+    pub outside_seconds: f64,
+    /// `latency average` as it printed it, in milliseconds; absent of several runs of it together.
+    #[serde(default)]
+    pub latency_average_ms: Option<f64>,
+    /// Transactions that a rate had no time for, so that they were never begun.
+    #[serde(default)]
+    pub skipped: u64,
+    /// Transactions above the latency limit, where there is one.
+    #[serde(default)]
+    pub late: Option<u64>,
+    /// Transactions that were tried again, where they may be.
+    #[serde(default)]
+    pub retried: Option<u64>,
+    /// Tries beyond the first, where there may be any.
+    #[serde(default)]
+    pub retries: Option<u64>,
+    /// Committed transactions by the second they ended in.
+    #[serde(default)]
+    pub by_second: Vec<u64>,
 }
 
 /// One script of a workload in one phase.
@@ -183,6 +218,11 @@ impl Evidence {
             for (script, more) in &load.scripts {
                 whole.scripts.entry(script.clone()).or_default().extend(more);
             }
+            match (&mut whole.pgbench, &load.pgbench) {
+                (Some(whole), Some(next)) => whole.extend(next),
+                (None, Some(next)) => whole.pgbench = Some(next.clone()),
+                (_, None) => {}
+            }
         }
         for (name, slot) in &next.slots {
             self.slots.entry(name.clone()).or_default().extend(slot);
@@ -231,6 +271,19 @@ impl SlotEvidence {
         self.bytes += next.bytes;
         self.changes = add(self.changes, next.changes);
         self.transactions = add(self.transactions, next.transactions);
+    }
+}
+
+impl PgbenchEvidence {
+    fn extend(&mut self, next: &PgbenchEvidence) {
+        (self.tps, self.latency_average_ms) = (None, None);
+        self.connecting_seconds += next.connecting_seconds;
+        self.outside_seconds += next.outside_seconds;
+        self.skipped += next.skipped;
+        self.late = add(self.late, next.late);
+        self.retried = add(self.retried, next.retried);
+        self.retries = add(self.retries, next.retries);
+        self.by_second.extend(&next.by_second);
     }
 }
 

@@ -147,6 +147,8 @@ pub enum Absent {
     NoDownstream,
     /// No transaction committed.
     NothingCommitted,
+    /// Only pgbench tells it, and no load of the window is by pgbench.
+    NotByPgbench,
 }
 
 impl fmt::Display for Absent {
@@ -156,6 +158,7 @@ impl fmt::Display for Absent {
             Absent::NoSuch(dim, value) => write!(f, "no {} `{value}` in this scenario", dim.as_str()),
             Absent::NoDownstream => f.write_str("nothing downstream, so nothing to wait for"),
             Absent::NothingCommitted => f.write_str("no transaction committed"),
+            Absent::NotByPgbench => f.write_str("no load of this window is by pgbench"),
         }
     }
 }
@@ -225,5 +228,12 @@ pub const ROLES: &[&str] = &[
     "stats collector",
     "postmaster",
     "other",
+    CLIENTS_EXITED,
     "exited",
 ];
+
+/// The kind that every live session of a client is.
+pub const CLIENT: &str = "client backend";
+
+/// What exited in a window in which pgbench ran a load on the node: its sessions end with it.
+pub const CLIENTS_EXITED: &str = "client backends (exited)";

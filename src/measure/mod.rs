@@ -15,7 +15,8 @@ pub mod name;
 pub use catalogue::{CATALOGUE, find};
 pub use computed::{Computed, Operator, Quantity};
 pub use evidence::{
-    Evidence, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence, SlotEvidence, SyncEvidence,
+    Evidence, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, PgbenchEvidence, ScriptEvidence, SlotEvidence,
+    SyncEvidence,
 };
 pub use histogram::Histogram;
 pub use host::HostFacts;

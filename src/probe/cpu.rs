@@ -79,6 +79,15 @@ impl CpuReading {
         Err(ProbeError::Unavailable { what: "CPU of server processes" })
     }
 
+    /// Sessions of clients that have come since `earlier` and are still there, with those that have ended and are yet to
+    /// be reaped; `own_sessions` are none.
+    pub fn new_clients(&self, earlier: &CpuReading, own_sessions: &[u32]) -> usize {
+        let is_new = |child: &&ProcessCpu| !earlier.children.iter().any(|known| known.is(child));
+        let is_client =
+            |child: &&ProcessCpu| child.title.is_empty() || Role::of_title(&child.title) == Role::ClientBackend;
+        self.children.iter().filter(is_new).filter(is_client).filter(|child| !own_sessions.contains(&child.pid)).count()
+    }
+
     /// What was used since `earlier`, with the sessions of `own_sessions` (backend pids) set apart.
     ///
     /// An own session that has ended is in `exited_ns`, so keep them open across a window. A
@@ -198,6 +207,14 @@ mod tests {
         assert_eq!(used.own_sessions_ns, 6);
         assert_eq!(used.by_role, BTreeMap::from([(Role::ClientBackend, 5)]));
         assert_eq!(used.total_ns(), 5);
+    }
+
+    #[test]
+    fn sessions_that_came_since_are_there_until_they_are_reaped() {
+        let earlier = reading(0, 0, vec![process(2, 3, 10, CLIENT)]);
+        let there = |children| reading(0, 0, children).new_clients(&earlier, &[9]);
+        assert_eq!(there(vec![process(2, 3, 15, CLIENT), process(9, 4, 1, CLIENT), process(4, 5, 1, WALWRITER)]), 0);
+        assert_eq!(there(vec![process(2, 8, 1, CLIENT), process(5, 6, 1, "")]), 2);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod consumers;
 mod health;
 mod marker;
 mod node;
+mod pgbench;
 mod sync;
 mod verify;
 mod window;
@@ -23,12 +24,14 @@ use tokio::sync::{Notify, watch};
 use self::consumers::SlotConsumer;
 use self::marker::Listening;
 use self::node::LiveNode;
+use self::pgbench::PreparedLoads;
 use self::sync::Syncs;
 use self::window::{Boundary, Window};
 use super::world::{Failure, Reply, Running, World};
 use crate::lab::{Installation, Lab};
 use crate::load::{self, Finished, LoadRequest, LoadScript, OpenConnections};
 use crate::plan::Cell;
+use crate::plan::facts::Build;
 use crate::plan::instruction::{Activity, Instruction};
 use crate::results::NodeRecord;
 use crate::script::Script;
@@ -42,10 +45,17 @@ const HEALTH_INTERVAL: Duration = Duration::from_millis(200);
 /// How often the slot of an enabled subscription is looked at: 0.09 ms of the publisher's CPU each.
 const STARTUP_INTERVAL: Duration = Duration::from_millis(5);
 
+/// A load that has ended.
+struct EndedLoad {
+    finished: Finished,
+    /// What pgbench told, if it ran it.
+    pgbench: Option<pgbench::Told>,
+}
+
 /// What ended activities leave for the closing of their window.
 #[derive(Default)]
 struct Ended {
-    loads: HashMap<String, Finished>,
+    loads: HashMap<String, EndedLoad>,
     visible: HashMap<String, Instant>,
     received: HashMap<String, Instant>,
     syncs: Syncs,
@@ -57,11 +67,14 @@ pub struct Live<'a> {
     cell: &'a Cell,
     installations: &'a IndexMap<String, Installation>,
     lab: &'a mut Lab,
+    /// The pgbench of loads with that engine.
+    pgbench: Option<&'a Build>,
     seed: u64,
     logs: PathBuf,
     stop: watch::Receiver<bool>,
     nodes: IndexMap<String, LiveNode>,
     loads: HashMap<String, load::Ready>,
+    prepared: PreparedLoads,
     markers: HashMap<u64, Listening>,
     /// A position behind the last marker's commit, where one is waited for.
     marked: Option<Lsn>,
@@ -85,6 +98,7 @@ impl<'a> Live<'a> {
         cell: &'a Cell,
         installations: &'a IndexMap<String, Installation>,
         lab: &'a mut Lab,
+        pgbench: Option<&'a Build>,
         seed: u64,
         logs: PathBuf,
         stop: watch::Receiver<bool>,
@@ -93,11 +107,13 @@ impl<'a> Live<'a> {
             cell,
             installations,
             lab,
+            pgbench,
             seed,
             logs,
             stop,
             nodes: IndexMap::new(),
             loads: HashMap::new(),
+            prepared: PreparedLoads::new(),
             markers: HashMap::new(),
             marked: None,
             consumers: IndexMap::new(),
@@ -128,8 +144,12 @@ impl<'a> Live<'a> {
         self.node(node)?.batch(&text).await
     }
 
-    fn ready_load(&mut self, name: &str) -> Result<(), Failure> {
+    async fn ready_load(&mut self, name: &str) -> Result<(), Failure> {
         let workload = &self.cell.scenario.workloads[name];
+        if workload.by_pgbench() {
+            return self.ready_pgbench(name);
+        }
+        let scale = self.scale_of(name).await?;
         let node = self.node(&workload.node)?;
         let scripts = workload
             .scripts
@@ -157,14 +177,36 @@ impl<'a> Live<'a> {
                 Extent::Duration(length) => load::End::Duration(length),
             },
             seed: self.seed,
-            scale: 1,
+            scale,
         };
         let ready = load::connect(request).map_err(|error| Failure::new(format!("workload `{name}`: {error}")))?;
         self.loads.insert(name.to_owned(), ready);
         Ok(())
     }
 
+    /// `:scale` as pgbench has it: with a script of its own the number of branches there are, else what it is told.
+    async fn scale_of(&self, name: &str) -> Result<i64, Failure> {
+        let workload = &self.cell.scenario.workloads[name];
+        if workload.scripts.iter().all(|script| script.builtin.is_none()) {
+            return Ok(workload.scale.map_or(1, i64::from));
+        }
+        let counted = self.node(&workload.node)?.rows("SELECT count(*) FROM pgbench_branches").await;
+        let counted =
+            counted.map_err(|failure| Failure::new(format!("workload `{name}`, for :scale: {}", failure.reason)))?;
+        let scale = counted.first().and_then(|row| row.get(0)).and_then(|count| count.parse().ok()).unwrap_or(0);
+        if scale < 1 {
+            return Err(Failure::new(format!(
+                "workload `{name}`: pgbench_branches is empty on `{}`, so there is no :scale; make rows by pgbench_init",
+                workload.node
+            )));
+        }
+        Ok(scale)
+    }
+
     fn start_load(&mut self, name: &str) -> Result<Running, Failure> {
+        if self.cell.scenario.workloads[name].by_pgbench() {
+            return self.start_pgbench(name);
+        }
         let ready =
             self.loads.remove(name).ok_or_else(|| Failure::new(format!("workload `{name}` was not made ready")))?;
         let running = Rc::new(RefCell::new(Some(ready.go())));
@@ -189,7 +231,7 @@ impl<'a> Live<'a> {
             match finished {
                 Ok(finished) => {
                     let refused = all_failed(&finished);
-                    ended.borrow_mut().loads.insert(name.clone(), finished);
+                    ended.borrow_mut().loads.insert(name.clone(), EndedLoad { finished, pgbench: None });
                     match refused {
                         Some(why) => Err(Failure::new(format!("workload `{name}`: {why}"))),
                         None => Ok(()),
@@ -250,7 +292,7 @@ impl World for Live<'_> {
             Instruction::Ready { activity } => match activity {
                 Activity::Load { workload } => {
                     self.release_loads().await?;
-                    self.ready_load(workload)?;
+                    self.ready_load(workload).await?;
                 }
                 Activity::Marker { id, nodes, slots } => self.ready_marker(*id, nodes, slots)?,
                 Activity::Received { .. } | Activity::Startup { .. } | Activity::Sync { .. } => {}

@@ -146,6 +146,7 @@ impl Live<'_> {
     /// Ends every node, keeps its log, and tells what was read back of it.
     pub(super) async fn stop_nodes(&mut self) -> Result<Reply, Failure> {
         self.loads.clear();
+        self.prepared.clear();
         self.markers.clear();
         // Dropping a consumer ends it, whatever it is doing.
         self.consumers.clear();

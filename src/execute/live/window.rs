@@ -6,14 +6,15 @@ use indexmap::IndexMap;
 
 use super::consumers::ConsumerReading;
 use super::sync::TableSync;
-use super::{Ended, Live};
+use super::{Ended, EndedLoad, Live};
 use crate::execute::world::Failure;
 use crate::load::{LoadReport, OpenConnections};
+use crate::measure::metric::CLIENTS_EXITED;
 use crate::measure::{
     Evidence, Histogram, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence, SyncEvidence,
 };
 use crate::plan::instruction::Condition;
-use crate::probe::{CpuReading, HostTimes};
+use crate::probe::{CpuReading, CpuUse, HostTimes, Role};
 use crate::text::Lsn;
 
 /// How long exiting backends and workers may take to flush their statistics; 14 needs up to 1.5 s.
@@ -88,7 +89,7 @@ impl Live<'_> {
         };
         // The connections of a load stay open beyond its window, until closing them is counted nowhere.
         let ended = std::mem::take(&mut *self.ended.borrow_mut());
-        self.connections.extend(ended.loads.into_values().map(|finished| finished.connections));
+        self.connections.extend(ended.loads.into_values().map(|load| load.finished.connections));
         self.window = Some(Window { start, marker_commit: None, no_downstream: false });
         Ok(())
     }
@@ -99,6 +100,8 @@ impl Live<'_> {
         let Some(window) = self.window.take() else { return Err(Failure::new("no window is open")) };
         let ended = self.ended.borrow().last().filter(|_| !window.no_downstream).unwrap_or(now);
         let host = HostTimes::take().ok();
+        let of_pgbench = self.nodes_under_pgbench();
+        self.wait_until_reaped(&window, &of_pgbench).await;
         let cpu = self.cpu();
         let consumers = self.read_consumers();
         // After an interrupt a session may still be busy with what was cut short.
@@ -119,7 +122,7 @@ impl Live<'_> {
             evidence.nodes.insert(
                 name.clone(),
                 NodeEvidence {
-                    cpu_ns: used.named_ns().into_iter().map(|(role, ns)| (role.to_owned(), ns)).collect(),
+                    cpu_ns: by_role(&used, of_pgbench.contains(name)),
                     runner_sessions_ns: used.own_sessions_ns,
                     lsn_start: wal_start.map(|(lsn, _)| *lsn),
                     lsn_end: wal.as_ref().and_then(|wal| wal.get(name)).map(|(lsn, _)| *lsn),
@@ -143,6 +146,30 @@ impl Live<'_> {
         self.take_in(&window, &mut evidence);
         self.boundary = wal.map(|wal| Boundary { at: ended, cpu, wal, host, consumers });
         Ok(evidence)
+    }
+
+    /// Nodes on which pgbench ran a load in this window.
+    fn nodes_under_pgbench(&self) -> Vec<String> {
+        let ended = self.ended.borrow();
+        let loads = ended.loads.iter().filter(|(_, load)| load.pgbench.is_some());
+        loads.map(|(name, _)| self.cell.scenario.workloads[name.as_str()].node.clone()).collect()
+    }
+
+    /// Waits until the sessions that pgbench left behind are gone: what they used is known once they are reaped, and
+    /// would else count in the next window. The phase's clock has stopped; asking the kernel costs the servers nothing.
+    async fn wait_until_reaped(&self, window: &Window, nodes: &[String]) {
+        let began = Instant::now();
+        for name in nodes {
+            let (Some(node), Some(before)) = (self.nodes.get(name), window.start.cpu.get(name)) else { continue };
+            // A reading that fails is told by the one that counts.
+            while let Ok(reading) = CpuReading::take(node.node.pid)
+                && reading.new_clients(before, &node.own_sessions) > 0
+                && began.elapsed() < SETTLE_BOUND
+                && !*self.stop.borrow()
+            {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
     }
 
     /// What the phase's activities left behind, as evidence.
@@ -171,9 +198,15 @@ impl Live<'_> {
             .iter()
             .map(|(name, at)| (name.clone(), at.duration_since(window.start.at).as_secs_f64()))
             .collect();
-        for (name, finished) in &ended.loads {
-            evidence.loads.insert(name.clone(), self.load_evidence(name, finished));
-            if let Err(error) = self.keep_output(name, &finished.report) {
+        for (name, EndedLoad { finished, pgbench }) in &ended.loads {
+            let mut observed = self.load_evidence(name, finished);
+            let seconds = finished.report.finished.duration_since(window.start.at).as_secs_f64();
+            observed.pgbench = pgbench.as_ref().map(|told| told.evidence(seconds));
+            evidence.loads.insert(name.clone(), observed);
+            // What pgbench printed is there already.
+            if pgbench.is_none()
+                && let Err(error) = self.keep_output(name, &finished.report)
+            {
                 self.notes.push(format!("the output of workload `{name}` is not kept: {error}"));
             }
         }
@@ -208,7 +241,7 @@ impl Live<'_> {
     pub(super) async fn release_loads(&mut self) -> Result<(), Failure> {
         let mut loads = std::mem::take(&mut self.connections);
         let ended = std::mem::take(&mut self.ended.borrow_mut().loads);
-        loads.extend(ended.into_values().map(|finished| finished.connections));
+        loads.extend(ended.into_values().map(|load| load.finished.connections));
         let backends: Vec<u32> = loads.iter().flat_map(OpenConnections::backend_pids).collect();
         drop(loads);
         if backends.is_empty() || *self.stop.borrow() {
@@ -242,6 +275,7 @@ impl Live<'_> {
             clients: workload.clients.value,
             driver_cpu_ns: Some(finished.report.driver_cpu_ns),
             scripts,
+            pgbench: None,
         }
     }
 
@@ -333,10 +367,21 @@ impl Live<'_> {
     }
 }
 
+/// What was used by role. Where pgbench ran a load, what exited is its sessions.
+fn by_role(used: &CpuUse, of_pgbench: bool) -> IndexMap<String, u64> {
+    let mut named: IndexMap<String, u64> =
+        used.named_ns().into_iter().map(|(role, ns)| (role.to_owned(), ns)).collect();
+    if of_pgbench {
+        let exited = named.insert(Role::Exited.name().to_owned(), 0).unwrap_or(0);
+        named.insert(CLIENTS_EXITED.to_owned(), exited);
+    }
+    named
+}
+
 impl Ended {
     /// The moment the last activity ended.
     fn last(&self) -> Option<Instant> {
-        let loads = self.loads.values().map(|finished| finished.report.finished);
+        let loads = self.loads.values().map(|load| load.finished.report.finished);
         let ready = self.syncs.values().flat_map(IndexMap::values).filter_map(|table| table.ready);
         let arrivals = self.visible.values().chain(self.received.values()).copied();
         loads.chain(arrivals).chain(ready).chain(self.startups.values().copied()).max()

@@ -1,7 +1,7 @@
 //! CPU of the server's processes.
 
 use crate::measure::evidence::{Evidence, NodeEvidence};
-use crate::measure::metric::{Absent, Better, Dim, Labels, Metric, Probe, Reading, Unit};
+use crate::measure::metric::{Absent, Better, CLIENT, CLIENTS_EXITED, Dim, Labels, Metric, Probe, Reading, Unit};
 
 pub(super) static METRICS: &[Metric] = &[
     Metric {
@@ -10,7 +10,7 @@ pub(super) static METRICS: &[Metric] = &[
         better: Better::Lower,
         dims: &[Dim::Node, Dim::Role],
         needs: &[Probe::Cpu],
-        about: "CPU of the server's processes, exited ones included; the runner's own sessions and the driver are not in it",
+        about: "CPU of the server's processes, exited ones included; the runner's own sessions and the driver are not in it; role=client backend is also that of pgbench's sessions, which end with it",
         // Exited processes are counted in steps of 10 ms: below a tenth of a second a ratio is noise.
         ratio_floor: 0.1,
         read: cpu,
@@ -49,11 +49,16 @@ fn cpu(evidence: &Evidence, labels: &Labels) -> Reading {
         ns += node
             .cpu_ns
             .iter()
-            .filter(|(name, _)| role.is_none_or(|role| role == name.as_str()))
+            .filter(|(name, _)| role.is_none_or(|role| is_of(name, role)))
             .map(|(_, ns)| ns)
             .sum::<u64>();
     }
     Ok(ns as f64 / 1e9)
+}
+
+/// Whether a role as stored is of the kind that a label names.
+fn is_of(name: &str, role: &str) -> bool {
+    role == name || role == CLIENT && name == CLIENTS_EXITED
 }
 
 #[cfg(test)]
@@ -65,7 +70,11 @@ mod tests {
     #[test]
     fn roles_and_nodes_select_and_the_rest_sums() {
         let node = |walsender, backend| NodeEvidence {
-            cpu_ns: IndexMap::from([("walsender".to_owned(), walsender), ("client backend".to_owned(), backend)]),
+            cpu_ns: IndexMap::from([
+                ("walsender".to_owned(), walsender),
+                ("client backend".to_owned(), backend - backend / 10),
+                (CLIENTS_EXITED.to_owned(), backend / 10),
+            ]),
             runner_sessions_ns: 3_000_000_000,
             ..NodeEvidence::default()
         };
@@ -82,6 +91,9 @@ mod tests {
             (vec![label(Dim::Node, "s")], Ok(0.5)),
             (vec![label(Dim::Role, "walsender")], Ok(1.0)),
             (vec![label(Dim::Node, "p"), label(Dim::Role, "startup")], Ok(0.0)),
+            // The sessions of pgbench, which have ended, are of clients too.
+            (vec![label(Dim::Role, "client backend")], Ok(2.5)),
+            (vec![label(Dim::Role, "client backends (exited)")], Ok(0.25)),
             (vec![label(Dim::Node, "x")], Err(Absent::NoSuch(Dim::Node, "x".into()))),
         ] {
             assert_eq!(cpu(&evidence, &Labels(labels)), expected);

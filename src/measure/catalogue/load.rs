@@ -30,8 +30,8 @@ pub(super) static METRICS: &[Metric] = &[
         "tps",
         PerSecond,
         Higher,
-        "committed transactions over the window's seconds, connecting not counted",
-        |e, l| { Ok(committed(e, l)? / e.seconds) }
+        "committed transactions over the window's seconds, connecting not counted; of a load by pgbench what it prints, without initial connection time",
+        |e, l| tps(e, l)
     ),
     load_metric!("latency_mean", Milliseconds, Lower, "mean latency of the committed transactions", |e, l| {
         latency(e, l)?.mean_ns().map(|ns| ns / 1e6).ok_or(Absent::NothingCommitted)
@@ -48,6 +48,23 @@ pub(super) static METRICS: &[Metric] = &[
     load_metric!("latency_max", Milliseconds, Lower, "longest latency", |e, l| {
         latency(e, l)?.max_ns().map(|ns| ns as f64 / 1e6).ok_or(Absent::NothingCommitted)
     }),
+    Metric {
+        name: "connecting_seconds",
+        unit: Unit::Seconds,
+        better: Better::Neither,
+        dims: &[],
+        needs: &[Probe::Load],
+        about: "pgbench's initial connection time, which is in the window's seconds and not in tps; the built-in driver connects before the clock",
+        ratio_floor: 0.0,
+        read: |e, _| {
+            let each: Vec<f64> = e
+                .loads
+                .values()
+                .filter_map(|load| load.pgbench.as_ref().map(|pgbench| pgbench.connecting_seconds))
+                .collect();
+            if each.is_empty() { Err(Absent::NotByPgbench) } else { Ok(each.iter().sum()) }
+        },
+    },
     Metric {
         name: "driver_cpu",
         unit: Unit::Seconds,
@@ -84,6 +101,23 @@ fn scripts<'e>(evidence: &'e Evidence, labels: &Labels) -> Result<Vec<&'e Script
     }
 }
 
+/// Of each load its transactions over the window's seconds, without those that pgbench's own clock leaves out: in a
+/// phase of that load alone this is the figure that pgbench prints.
+fn tps(evidence: &Evidence, labels: &Labels) -> Reading {
+    scripts(evidence, labels)?;
+    let wanted = labels.value(Dim::Script);
+    Ok(evidence
+        .loads
+        .values()
+        .map(|load| {
+            let of = load.scripts.iter().filter(|(name, _)| wanted.is_none_or(|wanted| wanted == name.as_str()));
+            let committed: u64 = of.map(|(_, script)| script.committed).sum();
+            let outside = load.pgbench.as_ref().map_or(0.0, |pgbench| pgbench.outside_seconds);
+            committed as f64 / (evidence.seconds - outside)
+        })
+        .sum())
+}
+
 fn committed(evidence: &Evidence, labels: &Labels) -> Reading {
     Ok(scripts(evidence, labels)?.iter().map(|script| script.committed).sum::<u64>() as f64)
 }
@@ -105,7 +139,7 @@ mod tests {
     use indexmap::IndexMap;
 
     use super::*;
-    use crate::measure::{LoadEvidence, find};
+    use crate::measure::{LoadEvidence, PgbenchEvidence, find};
 
     fn evidence() -> Evidence {
         let script = |committed, ns| ScriptEvidence {
@@ -117,6 +151,7 @@ mod tests {
             node: "p".into(),
             clients: 2,
             driver_cpu_ns: Some(500_000_000),
+            pgbench: None,
             scripts: IndexMap::from([
                 ("read".to_owned(), script(300, 1_000_000)),
                 ("write".to_owned(), script(100, 5_000_000)),
@@ -144,7 +179,35 @@ mod tests {
         }
         let driver = find("driver_cpu").expect("in the catalogue");
         assert_eq!((driver.read)(&evidence(), &Labels::default()), Ok(0.5));
+        let connecting = find("connecting_seconds").expect("in the catalogue");
+        assert_eq!((connecting.read)(&evidence(), &Labels::default()), Err(Absent::NotByPgbench));
         let none = Labels(vec![(Dim::Script, "x".into())]);
         assert_eq!(committed(&evidence(), &none), Err(Absent::NoSuch(Dim::Script, "x".into())));
+    }
+
+    #[test]
+    fn pgbenchs_rate_is_the_one_it_prints_and_a_drain_behind_it_thins_it_like_any_other() {
+        let mut load = evidence();
+        let printed = 400.0 / 1.9;
+        load.loads["w"].pgbench = Some(PgbenchEvidence {
+            tps: Some(printed),
+            connecting_seconds: 0.06,
+            outside_seconds: 2.0 - 400.0 / printed,
+            ..PgbenchEvidence::default()
+        });
+        let of = |evidence: &Evidence, name: &str, labels: &Labels| {
+            (find(name).expect("in the catalogue").read)(evidence, labels).expect("a figure")
+        };
+        let all = Labels::default();
+        assert!((of(&load, "tps", &all) - printed).abs() < 1e-9);
+        let write = Labels(vec![(Dim::Script, "write".into())]);
+        assert!((of(&load, "tps", &write) - printed / 4.0).abs() < 1e-9);
+        let drain = Evidence { seconds: 1.0, ..Evidence::default() };
+        let total = Evidence::join([&load, &drain]);
+        assert!((of(&total, "tps", &all) - 400.0 / 2.9).abs() < 1e-9);
+        let twice = Evidence::join([&load, &load]);
+        assert!((of(&twice, "tps", &all) - printed).abs() < 1e-9);
+        assert!((of(&twice, "connecting_seconds", &all) - 0.12).abs() < 1e-9);
+        assert_eq!(twice.loads["w"].pgbench.as_ref().and_then(|pgbench| pgbench.tps), None);
     }
 }

@@ -44,6 +44,7 @@ pub(crate) fn load(
         node: node.to_owned(),
         clients,
         driver_cpu_ns: Some(ns(0.2)),
+        pgbench: None,
         scripts: map([(script, evidence)]),
     };
     map([(script, load)])

@@ -8,10 +8,12 @@ mod cpu_linux;
 mod cpu_macos;
 mod host;
 pub mod marker;
+mod passing;
 mod roles;
 
 pub use cpu::{CpuReading, CpuUse, ProcessCpu, process_cpu};
 pub use host::{HostTimes, HostUse, read_host_facts};
+pub use passing::Passing;
 pub use roles::Role;
 
 /// Why a probe could not read.

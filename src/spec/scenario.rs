@@ -100,6 +100,16 @@ pub struct Setup {
     pub span: Span,
 }
 
+impl Setup {
+    /// The SQL as written; none of a step that is no SQL in the spec.
+    pub fn sql(&self) -> Option<&str> {
+        match &self.work {
+            SetupWork::Sql(sql) => Some(sql),
+            SetupWork::PgbenchInit(_) => None,
+        }
+    }
+}
+
 /// What a step of set-up does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetupWork {

@@ -7,6 +7,7 @@
 //!   interrupted; installing fails;
 //! - `load_server`: the load driver, logins and the marker watch against a real server;
 //! - `loop_order`: the loop over a fake world;
+//! - `pgbench`: loads by pgbench, its scripts and its tables;
 //! - `replication`, `shell`: real runs of small specs, and of the shell script that a plan prints;
 //! - `reports`: the report from stored records;
 //! - `specs`, `semantics`: what specs mean, the shipped ones and small ones; `schema`: what editors are told of them;
@@ -25,6 +26,7 @@ mod lab_installing;
 mod lab_servers;
 mod load_server;
 mod loop_order;
+mod pgbench;
 mod replication;
 mod reports;
 mod scaling;

@@ -1,11 +1,16 @@
 //! What a spec means: merging, `like`, `without`, includes, flags, variables and templates, read off the scenarios.
 
 use proptest::prelude::*;
-use runner::spec::scenario::{Body, Extent, Published};
+use runner::spec::scenario::{Body, Extent, Published, Setup};
 use runner::spec::{Options, Scenario, flag};
 use runner::text::Code;
 
 use crate::texts::{Reading, mistakes, read, read_with_flags};
+
+/// The SQL of a step that has some.
+fn sql_of(step: &Setup) -> String {
+    step.sql().expect("SQL").to_owned()
+}
 
 /// A small spec that every case adds to.
 const BASE: &str = r#"
@@ -135,7 +140,7 @@ fn setup_and_phases_merge_by_name_and_a_new_one_stands_last_or_after_another() {
         "x",
     );
     // What the scenario does not say stays.
-    assert_eq!(changed.setup[1].sql, "INSERT INTO items VALUES (1)");
+    assert_eq!(changed.setup[1].sql(), Some("INSERT INTO items VALUES (1)"));
     assert_eq!(changed.setup[1].nodes, ["p"]);
     assert_eq!(names(changed.phases.iter().map(|phase| &phase.name)), ["load", "pause", "drain"]);
     assert_eq!(changed.phases[2].body, Body::WaitApplied);
@@ -256,7 +261,7 @@ fn includes_stand_before_the_file_that_names_them_and_it_wins() {
     let reading = right(&[("spec.toml", &root), ("a.toml", a), ("b.toml", b)], &[], Options::default());
     let scenario = of(&reading, "default");
     assert_eq!(names(scenario.setup.iter().map(|step| &step.name)), ["first", "schema", "rows"]);
-    assert!(scenario.setup[2].sql.contains("(1, 10)"));
+    assert!(sql_of(&scenario.setup[2]).contains("(1, 10)"));
     assert_eq!((setting(&scenario, "p", "jit"), setting(&scenario, "s", "jit")), (Some("off"), Some("on")));
     assert_eq!(names(reading.spec.vars.iter().map(|(name, ..)| name)), ["rows", "from_a", "from_b"]);
 }
@@ -304,7 +309,7 @@ fn a_flag_is_laid_over_every_scenario() {
     assert_eq!(reading.spec.run.rounds.value, 1);
     for name in ["a", "b"] {
         let scenario = of(&reading, name);
-        assert!(scenario.setup[1].sql.ends_with("(1, 3)"), "{}", scenario.setup[1].sql);
+        assert!(sql_of(&scenario.setup[1]).ends_with("(1, 3)"), "{}", sql_of(&scenario.setup[1]));
         assert_eq!(setting(&scenario, "p", "work_mem"), Some("8MB"));
         // A number where text is wanted is taken as written, down to its last zero.
         let version = scenario.nodes["p"].version.as_ref().expect("set");
@@ -340,7 +345,7 @@ fn a_flag_that_names_nothing_is_refused() {
 fn quick_values_are_laid_over_variables_below_flags() {
     let text = format!("{BASE}\n[quick]\nrows = 2\n[[scenarios]]\nname = 'x'\nvars.rows = 50");
     let rows =
-        |quick, flags: &[&str]| of(&right(&[("spec.toml", &text)], flags, Options { quick }), "x").setup[1].sql.clone();
+        |quick, flags: &[&str]| sql_of(&of(&right(&[("spec.toml", &text)], flags, Options { quick }), "x").setup[1]);
     assert!(rows(false, &[]).ends_with("(1, 50)"));
     assert!(rows(true, &[]).ends_with("(1, 2)"));
     assert!(rows(true, &["rows=3"]).ends_with("(1, 3)"));
@@ -399,7 +404,7 @@ fn an_undefined_variable_is_a_mistake_even_where_a_template_would_take_it_for_no
 fn text_may_hold_several_templates_and_braces_that_are_none() {
     let sql = |sql: &str| {
         let text = BASE.replace("sql = \"CREATE TABLE items (id int)\"", &format!("sql = '''{sql}'''"));
-        right(&[("spec.toml", &text)], &[], Options::default()).spec.cells[0].scenario.setup[0].sql.clone()
+        sql_of(&right(&[("spec.toml", &text)], &[], Options::default()).spec.cells[0].scenario.setup[0])
     };
     assert_eq!(sql("SELECT {{ rows }}, {{ rows + 1 }}"), "SELECT 10, 11");
     assert_eq!(sql("{% if rows > 5 %}SELECT 1{% else %}SELECT 2{% endif %}"), "SELECT 1");

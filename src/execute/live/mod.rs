@@ -33,6 +33,7 @@ use crate::load::{self, Finished, LoadRequest, LoadScript, OpenConnections};
 use crate::plan::Cell;
 use crate::plan::facts::Build;
 use crate::plan::instruction::{Activity, Instruction};
+use crate::probe::Passing;
 use crate::results::NodeRecord;
 use crate::script::Script;
 use crate::spec::scenario::{Extent, Protocol};
@@ -60,6 +61,8 @@ struct Ended {
     received: HashMap<String, Instant>,
     syncs: Syncs,
     startups: HashMap<String, Instant>,
+    /// Processes that came and went while pgbench ran, by node.
+    passing: HashMap<String, Passing>,
 }
 
 /// One turn, live.

@@ -19,11 +19,15 @@ use crate::load::pgbench::{Counted, Follower, Output, complaint};
 use crate::load::{Finished, LoadReport, OpenConnections};
 use crate::measure::PgbenchEvidence;
 use crate::plan::pgbench::{Options, file_name, file_text, options, scripts};
+use crate::probe::CpuReading;
 use crate::text::quote::conninfo_value;
 use crate::wire::{Host, Target};
 
 /// How long pgbench may take to end by SIGINT. A runner that a script started by `&` hands that signal down ignored.
 const INTERRUPT_BOUND: Duration = Duration::from_millis(200);
+
+/// How often the processes of the node are looked at meanwhile: half a thousandth of a core.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// How long a killed one may take to be seen.
 const KILL_BOUND: Duration = Duration::from_secs(10);
@@ -159,15 +163,25 @@ impl Live<'_> {
         let prefix = folder.0.join(LOG);
         let follower =
             Follower::start(&prefix, process.0.pid(), threads, &scripts).map_err(|error| failed(error.to_string()))?;
+        let node = self.cell.scenario.workloads[name].node.clone();
+        let postmaster = self.node(&node)?.node.pid;
         let (name, ended) = (name.to_owned(), self.ended.clone());
         let stopped = Rc::new(Notify::new());
         let wake = stopped.clone();
         let done = Box::pin(async move {
             // Dropped in this order: the process is killed before its folder is removed.
             let (_folder, process) = (folder, process);
-            let end = tokio::select! {
-                end = process.0.ended() => end,
-                () = stopped.notified() => interrupt(&process.0).await,
+            let end = loop {
+                tokio::select! {
+                    end = process.0.ended() => break end,
+                    () = stopped.notified() => break interrupt(&process.0).await,
+                    () = tokio::time::sleep(LOOK_INTERVAL) => {
+                        // One that fails is missed; the readings that count tell their failures.
+                        if let Ok(reading) = CpuReading::take(postmaster) {
+                            ended.borrow_mut().passing.entry(node.clone()).or_default().look(&reading);
+                        }
+                    }
+                }
             };
             let end = end.ok_or_else(|| failed("pgbench does not end, even by SIGKILL".to_owned()))?;
             // The logs first: the process has ended, so they have too.

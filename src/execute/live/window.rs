@@ -122,7 +122,7 @@ impl Live<'_> {
             evidence.nodes.insert(
                 name.clone(),
                 NodeEvidence {
-                    cpu_ns: by_role(&used, of_pgbench.contains(name)),
+                    cpu_ns: by_role(&used, of_pgbench.contains(name).then(|| self.passed(name, before, reading))),
                     runner_sessions_ns: used.own_sessions_ns,
                     lsn_start: wal_start.map(|(lsn, _)| *lsn),
                     lsn_end: wal.as_ref().and_then(|wal| wal.get(name)).map(|(lsn, _)| *lsn),
@@ -153,6 +153,11 @@ impl Live<'_> {
         let ended = self.ended.borrow();
         let loads = ended.loads.iter().filter(|(_, load)| load.pgbench.is_some());
         loads.map(|(name, _)| self.cell.scenario.workloads[name.as_str()].node.clone()).collect()
+    }
+
+    /// What processes other than clients' were seen to use that exited while pgbench ran, in nanoseconds.
+    fn passed(&self, name: &str, opened: &CpuReading, closed: &CpuReading) -> u64 {
+        self.ended.borrow().passing.get(name).map_or(0, |passing| passing.exited_ns(opened, closed))
     }
 
     /// Waits until the sessions that pgbench left behind are gone: what they used is known once they are reaped, and
@@ -367,13 +372,15 @@ impl Live<'_> {
     }
 }
 
-/// What was used by role. Where pgbench ran a load, what exited is its sessions.
-fn by_role(used: &CpuUse, of_pgbench: bool) -> IndexMap<String, u64> {
+/// What was used by role. Where pgbench ran a load, what exited is its sessions, but for what others were seen to use
+/// that came and went (`passed`).
+fn by_role(used: &CpuUse, passed: Option<u64>) -> IndexMap<String, u64> {
     let mut named: IndexMap<String, u64> =
         used.named_ns().into_iter().map(|(role, ns)| (role.to_owned(), ns)).collect();
-    if of_pgbench {
-        let exited = named.insert(Role::Exited.name().to_owned(), 0).unwrap_or(0);
-        named.insert(CLIENTS_EXITED.to_owned(), exited);
+    if let Some(passed) = passed {
+        let passed = passed.min(used.exited_ns);
+        named.insert(Role::Exited.name().to_owned(), passed);
+        named.insert(CLIENTS_EXITED.to_owned(), used.exited_ns - passed);
     }
     named
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Refused, out};
 use crate::exit;
-use crate::measure::CATALOGUE;
+use crate::measure::{CATALOGUE, UNDER_PGBENCH};
 
 pub(super) fn metrics(json: bool) -> Result<u8, Refused> {
     let mut text = String::new();
@@ -18,6 +18,7 @@ pub(super) fn metrics(json: bool) -> Result<u8, Refused> {
                     "better": metric.better.as_str(),
                     "labels": metric.dims.iter().map(|dim| dim.as_str()).collect::<Vec<_>>(),
                     "about": metric.about,
+                    "under_pgbench": UNDER_PGBENCH.iter().find(|(name, _)| *name == metric.name).map(|(_, about)| about),
                 })
             })
             .collect();
@@ -33,6 +34,10 @@ pub(super) fn metrics(json: bool) -> Result<u8, Refused> {
             };
             writeln!(text, "{name:<36} {:<9} {:<7} {}", metric.unit.as_str(), metric.better.as_str(), metric.about)
                 .map_err(|error| Refused::Failed(error.to_string()))?;
+        }
+        text.push_str("\nOf a load with engine = \"pgbench\":\n\n");
+        for (name, about) in UNDER_PGBENCH {
+            writeln!(text, "{name:<36} {about}").map_err(|error| Refused::Failed(error.to_string()))?;
         }
     }
     out(&text)?;

@@ -12,7 +12,7 @@ pub mod host;
 pub mod metric;
 pub mod name;
 
-pub use catalogue::{CATALOGUE, find};
+pub use catalogue::{CATALOGUE, UNDER_PGBENCH, find};
 pub use computed::{Computed, Operator, Quantity};
 pub use evidence::{
     Evidence, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, PgbenchEvidence, ScriptEvidence, SlotEvidence,

@@ -4,7 +4,8 @@ use indexmap::IndexMap;
 
 use super::figures::Runs;
 use super::format::listed;
-use crate::measure::{Computed, Metric, Quantity, Reference, Unit};
+use crate::measure::{Computed, Metric, Quantity, Reference, UNDER_PGBENCH, Unit};
+use crate::spec::scenario::Workload;
 use crate::spec::{Claim, Each, Spec, Statistic};
 
 /// A line each, Markdown.
@@ -30,6 +31,10 @@ pub(super) fn definitions(runs: Runs<'_>) -> Vec<String> {
     for metric in &metrics {
         let unit = if metric.unit == Unit::Count { String::new() } else { format!(" ({})", metric.unit.as_str()) };
         lines.push(format!("`{}`{unit}: {}.", metric.name, metric.about));
+    }
+    if runs.spec.cells.iter().any(|cell| cell.scenario.workloads.values().any(Workload::by_pgbench)) {
+        let used = UNDER_PGBENCH.iter().filter(|(name, _)| metrics.iter().any(|metric| metric.name == *name));
+        lines.extend(used.map(|(name, about)| format!("`{name}` of a load by pgbench: {about}.")));
     }
     if !runs.spec.tables.is_empty() {
         lines.push(

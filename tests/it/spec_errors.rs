@@ -359,7 +359,7 @@ const CASES: &[Case] = &[
     case(Code::NotInScenario, "", &[("like = \"text\"", "like = \"text\"\nrun.rounds = 5")]),
     case(Code::Script, "", &[("\\set id random(1, 100000)", "\\set id randon(1, 100000)")]),
     case(Code::Script, "variable", &[(":id, ", ":ide, ")]),
-    case(Code::NotYet, "", &[("node = \"publisher\"\nclients", "node = \"publisher\"\nengine = \"pgbench\"\nclients")]),
+    case(Code::NotYet, "", &[("node = \"publisher\"\nclients", "node = \"publisher\"\ncpus = \"0\"\nclients")]),
     case(Code::NotYet, "table", &[("[windows]", "[standbys.s1]\nof = \"publisher\"\n\n[windows]")]),
     case(Code::Impossible, "", &[("wal_level = \"logical\"", "wal_level = \"replica\"")]),
     case(Code::Impossible, "port", &[("work_mem = \"64MB\"", "port = 5433")]),
@@ -372,6 +372,7 @@ const CASES: &[Case] = &[
     ),
     case(Code::Impossible, "wal", &[("total.cpu{node=subscriber}", "load.wal_bytes{node=subscriber}")]),
     case(Code::Impossible, "version", &[("version = \"18\"", "version = \"13\"")]),
+    case(Code::Impossible, "pgbench", &[("duration = \"30s\"", "duration = \"30500ms\"\nengine = \"pgbench\"")]),
     case(Code::Impossible, "option", &[("streaming = \"off\"", "enabled = false")]),
 ];
 

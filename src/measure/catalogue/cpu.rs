@@ -10,7 +10,7 @@ pub(super) static METRICS: &[Metric] = &[
         better: Better::Lower,
         dims: &[Dim::Node, Dim::Role],
         needs: &[Probe::Cpu],
-        about: "CPU of the server's processes, exited ones included; the runner's own sessions and the driver are not in it; role=client backend is also that of pgbench's sessions, which end with it",
+        about: "CPU of the server's processes, exited ones included; the runner's own sessions and the driver are not in it",
         // Exited processes are counted in steps of 10 ms: below a tenth of a second a ratio is noise.
         ratio_floor: 0.1,
         read: cpu,
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn roles_and_nodes_select_and_the_rest_sums() {
-        let node = |walsender, backend| NodeEvidence {
+        let node = |walsender, backend: u64| NodeEvidence {
             cpu_ns: IndexMap::from([
                 ("walsender".to_owned(), walsender),
                 ("client backend".to_owned(), backend - backend / 10),

@@ -30,7 +30,7 @@ pub(super) static METRICS: &[Metric] = &[
         "tps",
         PerSecond,
         Higher,
-        "committed transactions over the window's seconds, connecting not counted; of a load by pgbench what it prints, without initial connection time",
+        "committed transactions over the window's seconds, connecting not counted",
         |e, l| tps(e, l)
     ),
     load_metric!("latency_mean", Milliseconds, Lower, "mean latency of the committed transactions", |e, l| {
@@ -62,7 +62,11 @@ pub(super) static METRICS: &[Metric] = &[
                 .values()
                 .filter_map(|load| load.pgbench.as_ref().map(|pgbench| pgbench.connecting_seconds))
                 .collect();
-            if each.is_empty() { Err(Absent::NotByPgbench) } else { Ok(each.iter().sum()) }
+            match each.as_slice() {
+                [] if e.loads.is_empty() => Err(Absent::NotObserved(Probe::Load)),
+                [] => Err(Absent::NotByPgbench),
+                each => Ok(each.iter().sum()),
+            }
         },
     },
     Metric {

@@ -2,12 +2,14 @@
 
 mod cpu;
 mod load;
+mod pgbench;
 mod replication;
 mod slot;
 mod sync;
 mod time;
 mod wal;
 
+pub use self::pgbench::UNDER_PGBENCH;
 use super::metric::Metric;
 
 /// Every metric, by field.
@@ -33,6 +35,11 @@ mod tests {
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
         assert!(CATALOGUE.iter().all(|metric| !metric.about.is_empty() && !metric.needs.is_empty()));
+    }
+
+    #[test]
+    fn what_pgbench_changes_is_said_of_metrics_that_there_are() {
+        assert!(UNDER_PGBENCH.iter().all(|(name, _)| find(name).is_some()));
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(super) static METRICS: &[Metric] = &[
         better: Better::Lower,
         dims: &[],
         needs: &[Probe::Clock],
-        about: "wall time of the window, for a load by pgbench that of the process, with connecting; a phase that waits for the marker has none where nothing is downstream",
+        about: "wall time of the window; a phase that waits for the marker has none where nothing is downstream",
         ratio_floor: 0.0,
         read: seconds,
     },

@@ -94,3 +94,93 @@ pub(super) fn check_tables(name: &str, load: &Workload, setup: &[Setup], scope: 
         )),
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::spec::scenario::{Engine, PgbenchInit, SetupWork};
+    use crate::spec::{Options, Read, Spec, read};
+    use crate::text::source::SourceMap;
+
+    /// A spec of one workload and a setup step, and what is wrong with it: message and way out.
+    fn told(workload: &str, setup: &str) -> (Spec, Vec<(String, String)>) {
+        let text = format!(
+            "title = \"t\"\n[nodes.a]\n[nodes.b]\n[[setup]]\nname = \"x\"\n{setup}\n[[phases]]\nname = \"load\"\n\
+             run = [\"w\"]\n[workloads.w]\nnode = \"a\"\n{workload}"
+        );
+        let mut sources = SourceMap::default();
+        sources.add("s.toml", text);
+        let Read::Done(spec, issues) = read(Path::new("s.toml"), &sources, Options { quick: false }) else {
+            panic!("all texts are there");
+        };
+        let issues = issues.as_slice().iter();
+        (*spec, issues.map(|issue| (issue.message.clone(), issue.help.clone().unwrap_or_default())).collect())
+    }
+
+    const INIT: &str = "nodes = \"all\"\npgbench_init = { scale = 7, rows = false }";
+
+    #[test]
+    fn an_engine_a_builtin_script_and_its_tables_are_read() {
+        let keys = "engine = \"pgbench\"\nbuiltin = \"simple-update\"\nclients = 4\ntransactions = 400";
+        let (spec, issues) = told(keys, INIT);
+        assert_eq!(issues, []);
+        let scenario = &spec.cells[0].scenario;
+        let load = &scenario.workloads["w"];
+        assert_eq!((load.engine.value, load.scale, load.pgbench_threads()), (Engine::Pgbench, Some(7), 1));
+        assert_eq!(load.scripts[0].builtin.map(crate::script::Builtin::name), Some("simple-update"));
+        let init = PgbenchInit { scale: 7, fillfactor: 100, rows: false };
+        assert_eq!(scenario.setup[0].work, SetupWork::PgbenchInit(init));
+        assert_eq!(told("transactions = 3\nclients = 2\nscript = 'A'", INIT).1, []);
+    }
+
+    #[test]
+    fn what_pgbench_cannot_be_asked_for_gets_a_way_out() {
+        let sql = "nodes = [\"a\"]\nsql = 'SELECT 1'";
+        for (keys, setup, message, help) in [
+            (
+                "engine = \"pgbench\"\nclients = 8\ntransactions = 20_001\nscript = 'A'",
+                sql,
+                "workload `w`: pgbench counts transactions by client, and 20001 do not divide by 8",
+                "write 20000 or 20008, or choose engine = \"runner\"",
+            ),
+            (
+                "engine = \"pgbench\"\nclients = 8\ntransactions = 3\nscript = 'A'",
+                sql,
+                "workload `w`: pgbench counts transactions by client, and 3 do not divide by 8",
+                "write 8, or choose engine = \"runner\"",
+            ),
+            (
+                "engine = \"pgbench\"\nduration = \"1500ms\"\nscript = 'A'",
+                sql,
+                "workload `w`: pgbench takes a duration in whole seconds, not 1500ms",
+                "write \"2s\", or choose engine = \"runner\"",
+            ),
+            (
+                "builtin = \"tpcb-like\"\ntransactions = 1",
+                sql,
+                "workload `w` runs `tpcb-like`, and no setup step makes its tables on `a`",
+                "add under [[setup]]: name = \"pgbench\", nodes = [\"a\"], pgbench_init = { scale = 1 }",
+            ),
+            (
+                "builtin = \"tpcb-like\"\ntransactions = 1",
+                "nodes = [\"b\"]\npgbench_init = { scale = 1 }",
+                "workload `w` runs `tpcb-like`, and no setup step makes its tables on `a`",
+                "add under [[setup]]: name = \"pgbench\", nodes = [\"a\"], pgbench_init = { scale = 1 }",
+            ),
+            (
+                "script = 'A'\ntransactions = 1",
+                "nodes = [\"a\"]\npgbench_init = { fillfactor = 5 }",
+                "`fillfactor` is 10 to 100",
+                "choose a whole number from 10 to 100",
+            ),
+        ] {
+            assert_eq!(told(keys, setup).1, [(message.to_owned(), help.to_owned())], "{keys} {setup}");
+        }
+        let (_, issues) = told("engine = \"pgbnech\"\nscript = 'A'\ntransactions = 1", sql);
+        assert!(issues.len() == 1 && issues[0].1.contains("\"pgbench\""), "{issues:?}");
+        // A step that is wrong itself may have been meant to make them.
+        let (_, issues) = told("builtin = \"tpcb-like\"\ntransactions = 1", "nodes = [\"c\"]\npgbench_init = {}");
+        assert!(!issues.is_empty() && issues.iter().all(|(message, _)| !message.contains("its tables")), "{issues:?}");
+    }
+}

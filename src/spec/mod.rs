@@ -325,7 +325,9 @@ fn lower(
     let publications = publications::lower(&raw.publications, &mut scope);
     let subscriptions = subscriptions::lower(&raw.subscriptions, &publications, &mut scope);
     let slots = slots::lower(&raw.slots, &publications, &mut scope);
-    let all_setup = setup.len() == raw.setup.len() && !scope.unread.covers(&["setup"]);
+    let all_setup = setup.len() == raw.setup.len()
+        && setup.iter().all(|step| !step.nodes.is_empty())
+        && !scope.unread.covers(&["setup"]);
     let workloads = workloads::lower(&raw.workloads, &setup, all_setup, &mut scope);
     let phases = phases::lower(&raw.phases, &mut scope);
     let windows = phases::windows(&raw.windows, &raw.phases, &phases, &mut scope);

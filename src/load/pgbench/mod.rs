@@ -1,5 +1,5 @@
-//! What pgbench tells of a load that it ran: its closing report ([`output`]), its log of transactions ([`log`]), read
-//! while it grows ([`follow`]). Starting the process and its life are the caller's; how it is called is the plan's.
+//! What pgbench tells of a load that it ran: its closing report ([`Output`]), its log of transactions ([`LogReader`]), read
+//! while it grows ([`Follower`]). Starting the process and its life are the caller's; how it is called is the plan's.
 
 mod follow;
 mod log;

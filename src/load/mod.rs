@@ -11,11 +11,14 @@ pub mod consumer;
 mod crew;
 mod error;
 mod gate;
+mod pace;
 mod readiness;
 mod report;
 mod request;
 mod results;
+mod retries;
 mod running;
+mod seconds;
 mod session;
 mod worker;
 
@@ -28,3 +31,5 @@ pub use running::{Finished, OpenConnections, Ready, Running, connect};
 mod tests;
 #[cfg(test)]
 mod tests_language;
+#[cfg(test)]
+mod tests_pace;

@@ -22,7 +22,8 @@ pub enum Protocol {
 pub enum End {
     /// After this many transactions of all clients together, failed ones included (as pgbench's `-t` counts).
     Transactions(u64),
-    /// Each client ends with the transaction that is under way at this time after the start.
+    /// Each client ends with the transaction that is under way at this time after the start. Under a rate the load lasts
+    /// that long, and what was scheduled before but could not begin is skipped.
     Duration(Duration),
 }
 
@@ -52,6 +53,15 @@ pub struct LoadRequest {
     pub threads: Option<u32>,
     /// When the load ends.
     pub end: End,
+    /// Transactions a second that all clients together are to begin, on a Poisson schedule (pgbench's `--rate`); `None`
+    /// begins each as soon as its client is free.
+    pub rate: Option<f64>,
+    /// From which latency on a transaction is late (pgbench's `--latency-limit`). Under a rate one that is later than this
+    /// before it begins is skipped.
+    pub latency_limit: Option<Duration>,
+    /// How often a transaction is tried that fails with 40001 or 40P01 (pgbench's `--max-tries`): 1 tries none again, 0
+    /// tries as long as the latency limit and the load's duration let it.
+    pub max_tries: u32,
     /// The seed of all random numbers, like pgbench's `--random-seed`.
     pub seed: u64,
     /// The value of `:scale`.
@@ -72,6 +82,12 @@ impl LoadRequest {
         }
         if self.clients == 0 {
             return Err(LoadError::NoClients);
+        }
+        if self.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
+            return Err(LoadError::Rate);
+        }
+        if self.max_tries == 0 && self.latency_limit.is_none() && matches!(self.end, End::Transactions(_)) {
+            return Err(LoadError::UnlimitedTries);
         }
         Ok(())
     }

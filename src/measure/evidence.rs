@@ -76,6 +76,16 @@ pub struct LoadEvidence {
     /// CPU nanoseconds of the driver's threads.
     #[serde(default)]
     pub driver_cpu_ns: Option<u64>,
+    /// Transactions a second that all clients together were to begin.
+    #[serde(default)]
+    pub rate: Option<f64>,
+    /// Above which latency a transaction was late, in nanoseconds.
+    #[serde(default)]
+    pub latency_limit_ns: Option<u64>,
+    /// Committed in each whole second since the load's start, up to that of the last commit. In a window the phases stand
+    /// one after another.
+    #[serde(default)]
+    pub committed_each_second: Vec<u64>,
     /// By script name.
     #[serde(default)]
     pub scripts: IndexMap<String, ScriptEvidence>,
@@ -89,9 +99,24 @@ pub struct ScriptEvidence {
     /// Transactions that failed, by SQLSTATE.
     #[serde(default)]
     pub failed: IndexMap<String, u64>,
-    /// Latency of the committed transactions, in nanoseconds.
+    /// Transactions that never began, for under a target rate they were too late to.
+    #[serde(default)]
+    pub skipped: u64,
+    /// Committed transactions above the latency limit.
+    #[serde(default)]
+    pub late: u64,
+    /// Transactions that were tried more than once.
+    #[serde(default)]
+    pub retried: u64,
+    /// Tries of all transactions beyond their first.
+    #[serde(default)]
+    pub retries: u64,
+    /// Latency of the committed transactions, in nanoseconds; under a target rate from the scheduled start.
     #[serde(default)]
     pub latency: Histogram,
+    /// By how much the committed transactions began after their scheduled start, in nanoseconds.
+    #[serde(default)]
+    pub lag: Histogram,
 }
 
 /// The marker of one phase.
@@ -179,6 +204,9 @@ impl Evidence {
             let whole = self.loads.entry(name.clone()).or_default();
             whole.node.clone_from(&load.node);
             whole.clients = whole.clients.max(load.clients);
+            whole.rate = load.rate.or(whole.rate);
+            whole.latency_limit_ns = load.latency_limit_ns.or(whole.latency_limit_ns);
+            whole.committed_each_second.extend(&load.committed_each_second);
             whole.driver_cpu_ns = add(whole.driver_cpu_ns, load.driver_cpu_ns);
             for (script, more) in &load.scripts {
                 whole.scripts.entry(script.clone()).or_default().extend(more);
@@ -240,7 +268,12 @@ impl ScriptEvidence {
         for (state, count) in &next.failed {
             *self.failed.entry(state.clone()).or_default() += count;
         }
+        self.skipped += next.skipped;
+        self.late += next.late;
+        self.retried += next.retried;
+        self.retries += next.retries;
         self.latency.merge(&next.latency);
+        self.lag.merge(&next.lag);
     }
 
     /// Transactions that failed for any reason.

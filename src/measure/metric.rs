@@ -147,6 +147,10 @@ pub enum Absent {
     NoDownstream,
     /// No transaction committed.
     NothingCommitted,
+    /// No load has a target rate, so nothing is scheduled.
+    NoRate,
+    /// No load has a latency limit.
+    NoLatencyLimit,
 }
 
 impl fmt::Display for Absent {
@@ -155,6 +159,8 @@ impl fmt::Display for Absent {
             Absent::NotObserved(probe) => write!(f, "{probe} not observed in this window"),
             Absent::NoSuch(dim, value) => write!(f, "no {} `{value}` in this scenario", dim.as_str()),
             Absent::NoDownstream => f.write_str("nothing downstream, so nothing to wait for"),
+            Absent::NoRate => f.write_str("no load has a `rate`, so nothing was scheduled"),
+            Absent::NoLatencyLimit => f.write_str("no load has a `latency_limit`"),
             Absent::NothingCommitted => f.write_str("no transaction committed"),
         }
     }

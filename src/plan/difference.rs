@@ -102,6 +102,14 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
             format!("workload `{name}`"),
             format!("{} on {}, {} client(s), {}", extent, load.node, load.clients.value, load.protocol.value.as_str()),
         );
+        let bounds = [
+            ("rate", load.rate.as_ref().map(|rate| rate.value.to_string())),
+            ("latency_limit", load.latency_limit.as_ref().map(|limit| format_duration(limit.value))),
+            ("max_tries", (load.max_tries.value != 1).then(|| load.max_tries.value.to_string())),
+        ];
+        for (key, value) in bounds {
+            out.extend(value.map(|value| (format!("workload `{name}`: {key}"), value)));
+        }
         for script in &load.scripts {
             let (key, weight) = if load.scripts.len() > 1 {
                 (format!(" `{}`", script.name), format!("weight {}: ", script.weight))

@@ -31,6 +31,11 @@ pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
             if scripts.len() > 1 {
                 line(&load.scripts.iter().map(|script| script.weight).collect::<Vec<_>>());
             }
+            let rate = load.rate.as_ref().map(|rate| rate.value);
+            let limit = load.latency_limit.as_ref().map(|limit| limit.value);
+            if rate.is_some() || limit.is_some() || load.max_tries.value != 1 {
+                line(&(rate, limit, load.max_tries.value));
+            }
             line(&(
                 &load.node,
                 load.clients.value,

@@ -285,8 +285,18 @@ impl Script {
                 format!("-T {}", whole.max(1))
             }
         };
+        let mut more = String::new();
+        if let Some(rate) = &load.rate {
+            more += &format!(" -R {}", rate.value);
+        }
+        if let Some(limit) = &load.latency_limit {
+            more += &format!(" -L {}", seconds(limit.value * 1000));
+        }
+        if load.max_tries.value != 1 {
+            more += &format!(" --max-tries={}", load.max_tries.value);
+        }
         self.line(&format!(
-            "    load {} {name} -M {} -c {clients} -j {threads} {extent} &",
+            "    load {} {name} -M {} -c {clients} -j {threads} {extent}{more} &",
             load.node,
             load.protocol.value.as_str()
         ));

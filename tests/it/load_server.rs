@@ -24,7 +24,19 @@ async fn node() -> (Lab, RunningNode) {
 
 fn load(target: Target, script: &str, protocol: Protocol, clients: u32, threads: Option<u32>, end: End) -> LoadRequest {
     let script = LoadScript { name: "s".into(), script: Arc::new(Script::parse(script).unwrap()), weight: 1 };
-    LoadRequest { target, scripts: vec![script], protocol, clients, threads, end, seed: 42, scale: 10 }
+    LoadRequest {
+        target,
+        scripts: vec![script],
+        protocol,
+        clients,
+        threads,
+        end,
+        rate: None,
+        latency_limit: None,
+        max_tries: 1,
+        seed: 42,
+        scale: 10,
+    }
 }
 
 async fn perform(request: LoadRequest) -> Result<Finished, LoadError> {

@@ -1,12 +1,14 @@
 //! `[workloads.NAME]`: loads by script.
 
+use std::time::Duration;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::script::Script;
 use crate::spec::field::{At, Field, Later, Named, Templated};
-use crate::spec::scalar::{Count, OneOf, Span_, Text, Word};
+use crate::spec::scalar::{Count, OneOf, Rate, Span_, Text, Tries, Word};
 use crate::spec::scenario::{Extent, Protocol, ScriptText, UNREAD_NAME, Workload};
 use crate::spec::scope::{Chosen, Kind, Scope, is_name, not_yet};
 use crate::text::{Code, Issue, Span};
@@ -26,6 +28,15 @@ pub(in crate::spec) struct RawWorkload {
     pub(in crate::spec) transactions: Field<Count>,
     /// Length of the load.
     pub(in crate::spec) duration: Field<Span_>,
+    /// Transactions a second that all clients together begin, on a Poisson schedule from which latencies are counted
+    /// (pgbench's `--rate`). Default: as fast as the clients can.
+    pub(in crate::spec) rate: Field<Rate>,
+    /// From which latency on a committed transaction counts as late; under a rate one that is later than this before it
+    /// begins is skipped (pgbench's `--latency-limit`). Default: none.
+    pub(in crate::spec) latency_limit: Field<Span_>,
+    /// How often a transaction is tried that fails with 40001 or 40P01 (pgbench's `--max-tries`); 0 for as long as
+    /// `latency_limit` and `duration` let it. Default 1.
+    pub(in crate::spec) max_tries: Field<Tries>,
     /// Script in pgbench's language.
     pub(in crate::spec) script: Field<Text>,
     /// Script file, relative to this file.
@@ -40,8 +51,6 @@ pub(in crate::spec) struct RawWorkload {
     pub(in crate::spec) builtin: Option<At<Later>>,
     #[schemars(skip)]
     pub(in crate::spec) cpus: Option<At<Later>>,
-    #[schemars(skip)]
-    pub(in crate::spec) rate: Option<At<Later>>,
 }
 
 impl RawWorkload {
@@ -124,7 +133,6 @@ fn workload(name: &At<String>, at: &At<RawWorkload>, scope: &mut Scope<'_, '_>) 
     let place = (at.span, name.span);
     let owner = format!("workload `{}`", name.value);
     scope.later(raw.cpus.as_ref(), "cpus", "pinning");
-    scope.later(raw.rate.as_ref(), "rate", "the rest of pgbench's language");
     let node = scope.required(&raw.node, "node", &owner, place).filter(|node| scope.known(Kind::Node, node));
     let small = |count: Count| u32::try_from(count.0.min(MAX_CLIENTS)).expect("bounded above");
     let clients = scope.chosen(&raw.clients, 1, small);
@@ -156,6 +164,18 @@ fn workload(name: &At<String>, at: &At<RawWorkload>, scope: &mut Scope<'_, '_>) 
         (_, Some(length)) => Some(Extent::Duration(length.value.0)),
         _ => None,
     };
+    let rate = scope.value(&raw.rate).map(|at| Chosen { value: at.value.0, at: Some(at.span) });
+    let latency_limit = latency_limit(raw, scope);
+    let max_tries = scope.chosen(&raw.max_tries, 1, |tries: Tries| tries.0);
+    if let (0, Some(at)) = (max_tries.value, max_tries.at)
+        && raw.latency_limit.is_none()
+        && raw.transactions.is_some()
+    {
+        scope.tell(
+            Issue::new(Code::Impossible, "nothing would end the tries of a transaction", at, "0 is no bound")
+                .help("add `latency_limit`, use `duration` instead of `transactions`, or write a bound such as 100"),
+        );
+    }
     let scripts = scripts(&name.value, raw, &owner, place, protocol.value, scope);
     Workload {
         span: name.span,
@@ -164,9 +184,25 @@ fn workload(name: &At<String>, at: &At<RawWorkload>, scope: &mut Scope<'_, '_>) 
         threads,
         // What is told as wrong is not run: this cell then is none that can be.
         extent: extent.filter(|_| one_extent).unwrap_or(Extent::Transactions(0)),
+        rate,
+        latency_limit,
+        max_tries,
         protocol,
         scripts: scripts.unwrap_or_default(),
     }
+}
+
+/// The limit of the latency, which no transaction would meet if it were nothing.
+fn latency_limit(raw: &RawWorkload, scope: &mut Scope<'_, '_>) -> Option<Chosen<Duration>> {
+    let limit = scope.value(&raw.latency_limit)?;
+    if limit.value.0.is_zero() {
+        scope.tell(
+            Issue::new(Code::Impossible, "every transaction is later than this", limit.span, "no time at all")
+                .help("write what a transaction may take, such as \"20ms\", or leave it out for no limit"),
+        );
+        return None;
+    }
+    Some(Chosen { value: limit.value.0, at: Some(limit.span) })
 }
 
 /// The scripts of a workload: its one, named like itself, or its list.

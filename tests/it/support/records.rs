@@ -37,14 +37,15 @@ pub(crate) fn load(
 ) -> IndexMap<String, LoadEvidence> {
     let evidence = ScriptEvidence {
         committed,
-        failed: IndexMap::new(),
         latency: Histogram::from_buckets(vec![(latency_ns, committed)]),
+        ..ScriptEvidence::default()
     };
     let load = LoadEvidence {
         node: node.to_owned(),
         clients,
         driver_cpu_ns: Some(ns(0.2)),
         scripts: map([(script, evidence)]),
+        ..LoadEvidence::default()
     };
     map([(script, load)])
 }

@@ -241,7 +241,7 @@ fn stalled(limit: Option<Duration>) -> (LoadReport, Vec<Duration>) {
     thread.join().unwrap();
     let slots = slots(1, 1_000.0, 300);
     let stalled_until = slots[0] + STALL;
-    let behind = slots[1..].iter().filter(|slot| **slot < stalled_until).map(|slot| stalled_until - *slot).collect();
+    let behind = slots[1..].iter().filter_map(|slot| stalled_until.checked_sub(*slot)).collect();
     (report, behind)
 }
 

@@ -369,6 +369,64 @@ mod tests {
         )
     }
 
+    /// Rate, limit in ms and tries.
+    type Bounds = (Option<f64>, Option<u128>, u32);
+
+    /// Those of the workload, or the mistakes, each with its way out.
+    fn bounds(keys: &str) -> Result<Bounds, Vec<(String, Option<String>)>> {
+        let text = format!(
+            "title = \"t\"\n[vars]\nper_second = 300\n[nodes.a]\n[[phases]]\nname = \"load\"\nrun = [\"w\"]\n\
+             [workloads.w]\nnode = \"a\"\nscript = \"SELECT 1\"\n{keys}"
+        );
+        let mut sources = SourceMap::default();
+        sources.add("s.toml", text);
+        let Read::Done(spec, issues) = read(Path::new("s.toml"), &sources, Options { quick: false }) else {
+            panic!("all texts are there");
+        };
+        if !issues.as_slice().is_empty() {
+            return Err(issues.as_slice().iter().map(|issue| (issue.message.clone(), issue.help.clone())).collect());
+        }
+        let load = &spec.cells[0].scenario.workloads["w"];
+        let limit = load.latency_limit.as_ref().map(|limit| limit.value.as_millis());
+        Ok((load.rate.as_ref().map(|rate| rate.value), limit, load.max_tries.value))
+    }
+
+    #[test]
+    fn rate_limit_and_tries_are_read() {
+        for (keys, expected) in [
+            ("transactions = 1", (None, None, 1)),
+            (
+                "transactions = 1\nrate = 4000\nlatency_limit = \"20ms\"\nmax_tries = 100",
+                (Some(4_000.0), Some(20), 100),
+            ),
+            ("transactions = 1\nrate = \"{{ per_second / 2 }}\"", (Some(150.0), None, 1)),
+            ("transactions = 1\nrate = 0.5\nmax_tries = \"{{ per_second / 3 }}\"", (Some(0.5), None, 100)),
+            ("duration = \"1s\"\nmax_tries = 0", (None, None, 0)),
+            ("transactions = 1\nlatency_limit = \"1s\"\nmax_tries = 0", (None, Some(1_000), 0)),
+        ] {
+            assert_eq!(bounds(keys), Ok(expected), "{keys}");
+        }
+    }
+
+    #[test]
+    fn mistakes_of_rate_limit_and_tries_have_a_way_out() {
+        for (keys, message, help) in [
+            ("rate = 0", "0 is not a number of transactions a second above 0", "as fast as the clients can"),
+            ("rate = -4.5", "-4.5 is not a number", "such as 4000"),
+            ("rate = \"fast\"", "\"fast\" is not a number", "such as 4000"),
+            ("rate = \"{{ per_second - 300 }}\"", "this template gives `0`", "above 0"),
+            ("latency_limit = 20", "20 has no unit", "such as"),
+            ("latency_limit = \"0ms\"", "every transaction is later than this", "\"20ms\""),
+            ("max_tries = -1", "-1 is not a whole number of tries", "such as 100"),
+            ("max_tries = 1.5", "1.5 is not a whole number of tries", "such as 100"),
+            ("max_tries = 0", "nothing would end the tries", "add `latency_limit`"),
+        ] {
+            let told = bounds(&format!("transactions = 1\n{keys}")).expect_err(keys);
+            let [(found, way)] = &told[..] else { panic!("{keys}: {told:?}") };
+            assert!(found.contains(message) && way.as_ref().is_some_and(|way| way.contains(help)), "{keys}: {told:?}");
+        }
+    }
+
     #[test]
     fn several_scripts_have_names_and_weights() {
         let (issues, scripts) = told(

@@ -16,7 +16,7 @@ use crate::results::run::{Build, Difference, PlannedSetting, RunRecord};
 use crate::results::store::Store;
 use crate::spec::scenario::Transport;
 use crate::spec::{Chosen, Spec};
-use crate::text::SourceMap;
+use crate::text::{SourceMap, format_duration};
 
 pub(super) fn report(arguments: &ReportArgs) -> Result<u8, Refused> {
     let wrong = |error: crate::results::store::StoreError| Refused::Call(error.to_string());
@@ -184,6 +184,16 @@ fn choices(spec: &Spec, sources: &SourceMap, plan: &Plan) -> IndexMap<String, Pl
                 origin(&load.protocol, sources),
             );
             put(format!("workloads.{name}.clients"), load.clients.value.to_string(), origin(&load.clients, sources));
+            if let Some(rate) = &load.rate {
+                put(format!("workloads.{name}.rate"), rate.value.to_string(), origin(rate, sources));
+            }
+            if let Some(limit) = &load.latency_limit {
+                put(format!("workloads.{name}.latency_limit"), format_duration(limit.value), origin(limit, sources));
+            }
+            if load.max_tries.at.is_some() {
+                let tries = load.max_tries.value.to_string();
+                put(format!("workloads.{name}.max_tries"), tries, origin(&load.max_tries, sources));
+            }
         }
         for (name, node) in &cell.nodes {
             let checksums = node.checksums.map_or_else(|| "the version's default".to_owned(), |on| on.to_string());

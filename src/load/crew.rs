@@ -6,17 +6,20 @@ use super::choice::Choice;
 use super::client::{Client, Quota, Tally};
 use super::error::LoadError;
 use super::gate::Gate;
+use super::pace::{Pace, Schedule};
 use super::report::{LoadReport, ScriptReport, WorkerReport};
 use super::request::{End, LoadRequest, share};
+use super::retries::Retries;
 use super::running::{Finished, OpenConnections};
+use super::seconds::EachSecond;
 use super::session::{Session, Statements};
-use super::worker::{drive, thread_cpu};
+use super::worker::{drive, exact_timers, thread_cpu};
 use crate::script::{Machine, Predefined, Seeds};
 use crate::wire::{Connection, ShutdownHandle};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// How a load ends.
@@ -45,6 +48,8 @@ pub(super) struct Shared {
     stop: AtomicBool,
     handles: Mutex<Vec<ShutdownHandle>>,
     progress: Vec<Progress>,
+    /// Under a target rate.
+    schedule: Option<Mutex<Schedule>>,
     left: Mutex<Left>,
 }
 
@@ -55,12 +60,18 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shared {
     /// For `workers` threads that have yet to begin, the last of which sends the outcome to `outcome`.
-    pub(super) fn new(workers: u32, clients: u32, outcome: oneshot::Sender<Outcome>) -> Self {
+    pub(super) fn new(
+        workers: u32,
+        clients: u32,
+        schedule: Option<Schedule>,
+        outcome: oneshot::Sender<Outcome>,
+    ) -> Self {
         Self {
             gate: Gate::new(),
             stop: AtomicBool::new(false),
             handles: Mutex::new(Vec::with_capacity(clients as usize)),
             progress: (0..workers).map(|_| Progress::default()).collect(),
+            schedule: schedule.map(Mutex::new),
             left: Mutex::new(Left {
                 threads: workers as usize,
                 reports: Vec::new(),
@@ -151,6 +162,7 @@ impl Part {
                 return;
             }
         };
+        exact_timers();
         let Some(started) = self.shared.gate.wait() else {
             return;
         };
@@ -187,24 +199,34 @@ impl Part {
     /// Drives the clients and counts what they do.
     fn observe(&self, clients: &mut [Client], started: Instant) -> Result<WorkerReport, LoadError> {
         let cpu_before = thread_cpu();
+        let request = &self.request;
+        let until = match request.end {
+            End::Duration(duration) => Some(started + duration),
+            End::Transactions(_) => None,
+        };
+        let limit = request.latency_limit;
         let mut tally = Tally {
-            scripts: self.request.scripts.iter().map(|script| ScriptReport::new(&script.name)).collect(),
+            scripts: request.scripts.iter().map(|script| ScriptReport::new(&script.name)).collect(),
             committed: 0,
+            each_second: EachSecond::new(started),
             last_end: None,
+            pace: self.shared.schedule.as_ref().map(|schedule| Pace { schedule, started, limit, until }),
+            retries: Retries { max_tries: request.max_tries, limit: limit.unwrap_or(Duration::MAX) },
+            late_from: limit.unwrap_or(Duration::MAX),
             progress: &self.shared.progress[self.worker as usize].0,
             stop: &self.shared.stop,
         };
-        let quota = |index: usize| match self.request.end {
-            End::Transactions(total) => Quota {
-                transactions: share(total, self.request.clients, self.worker + index as u32 * self.workers),
-                until: None,
-            },
-            End::Duration(duration) => Quota { transactions: u64::MAX, until: Some(started + duration) },
+        let quota = |index: usize| match request.end {
+            End::Transactions(total) => {
+                Quota { transactions: share(total, request.clients, self.worker + index as u32 * self.workers), until }
+            }
+            End::Duration(_) => Quota { transactions: u64::MAX, until },
         };
         drive(clients, quota, &mut tally)?;
         Ok(WorkerReport {
             scripts: tally.scripts,
             clients: clients.iter().map(Client::report).collect(),
+            committed_each_second: tally.each_second.counts(tally.committed),
             last_end: tally.last_end,
             cpu: thread_cpu().saturating_sub(cpu_before),
         })

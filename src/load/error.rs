@@ -21,6 +21,12 @@ pub enum LoadError {
     /// Nobody to send anything.
     #[error("the load has no clients; `clients` must be at least 1")]
     NoClients,
+    /// A rate at which nothing would ever begin, or everything at once.
+    #[error("the rate of the load is no number above 0; give it one, or none for as fast as the clients can")]
+    Rate,
+    /// Nothing would end the tries of a transaction.
+    #[error("max_tries = 0 needs a latency limit or a duration to end the tries of a transaction; add one of them")]
+    UnlimitedTries,
     /// A worker thread could not be started.
     #[error("could not start a thread: {source}")]
     Thread {
@@ -83,6 +89,15 @@ pub enum LoadError {
         client: u32,
         /// The script's name.
         script: String,
+        /// Why.
+        #[source]
+        source: WireError,
+    },
+    /// A client lost its connection between transactions.
+    #[error("client {client} had to give up while it waited for the scheduled start of its next transaction: {source}")]
+    Waiting {
+        /// The client, from 0.
+        client: u32,
         /// Why.
         #[source]
         source: WireError,

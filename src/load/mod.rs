@@ -12,12 +12,15 @@ pub mod consumer;
 mod crew;
 mod error;
 mod gate;
+mod pace;
 pub mod pgbench;
 mod readiness;
 mod report;
 mod request;
 mod results;
+mod retries;
 mod running;
+mod seconds;
 mod session;
 mod worker;
 
@@ -30,3 +33,5 @@ pub use running::{Finished, OpenConnections, Ready, Running, connect};
 mod tests;
 #[cfg(test)]
 mod tests_language;
+#[cfg(test)]
+mod tests_pace;

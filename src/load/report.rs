@@ -2,6 +2,7 @@
 //!
 //! Pure counting. No metric is computed here (transactions per second is the reader's division).
 
+use super::seconds;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,6 +10,9 @@ use std::time::{Duration, Instant};
 
 /// The longest latency told apart, one hour; longer ones are recorded as this.
 const LONGEST: Duration = Duration::from_hours(1);
+
+/// Why two histograms of this file can be added.
+const SAME_BOUNDS: &str = "all latency histograms have the same bounds";
 
 /// An empty latency histogram: nanoseconds, three significant digits, up to one hour. Its unit is one nanosecond, for
 /// with a unit of a microsecond a latency of 80 µs would be known to 0.6 % only.
@@ -37,15 +41,38 @@ pub struct ScriptReport {
     pub failed: u64,
     /// The failed ones by SQLSTATE.
     pub errors: BTreeMap<String, Failures>,
-    /// Latency of the committed transactions in nanoseconds: from just before the first statement is sent until the
-    /// last statement's reply is complete. A `\sleep` is part of it, wherever it stands, as it is in pgbench's.
+    /// Transactions that never began, for under a target rate they were too late to; they count toward the load's number
+    /// of transactions.
+    pub skipped: u64,
+    /// Committed transactions that took longer than the latency limit.
+    pub late: u64,
+    /// Transactions, committed or failed in the end, that were tried more than once.
+    pub retried: u64,
+    /// The tries of all transactions beyond their first.
+    pub retries: u64,
+    /// Latency of the committed transactions in nanoseconds: from just before the first statement is sent (under a target
+    /// rate: from the scheduled start) until the last statement's reply is complete, all tries included. A `\sleep` is
+    /// part of it, wherever it stands, as it is in pgbench's.
     pub latency_ns: Histogram<u64>,
+    /// By how much the committed transactions began after their scheduled start, in nanoseconds; only under a target rate.
+    pub lag_ns: Option<Histogram<u64>>,
 }
 
 impl ScriptReport {
     /// A report of nothing yet.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), committed: 0, failed: 0, errors: BTreeMap::new(), latency_ns: latency_histogram() }
+        Self {
+            name: name.into(),
+            committed: 0,
+            failed: 0,
+            errors: BTreeMap::new(),
+            skipped: 0,
+            late: 0,
+            retried: 0,
+            retries: 0,
+            latency_ns: latency_histogram(),
+            lag_ns: None,
+        }
     }
 
     /// Counts a committed transaction.
@@ -58,6 +85,17 @@ impl ScriptReport {
     /// Counts a transaction that sent nothing, and so has no latency.
     pub fn commit_without_latency(&mut self) {
         self.committed += 1;
+    }
+
+    /// Adds the lag of a committed transaction.
+    pub fn lag(&mut self, lag: Duration) {
+        self.lag_ns.get_or_insert_with(latency_histogram).saturating_record(lag.as_nanos() as u64);
+    }
+
+    /// Counts a transaction that was tried again so often.
+    pub fn retry(&mut self, retries: u32) {
+        self.retried += 1;
+        self.retries += u64::from(retries);
     }
 
     /// Counts a failed transaction.
@@ -75,10 +113,19 @@ impl ScriptReport {
     pub fn merge(&mut self, other: Self) {
         self.committed += other.committed;
         self.failed += other.failed;
+        self.skipped += other.skipped;
+        self.late += other.late;
+        self.retried += other.retried;
+        self.retries += other.retries;
         for (sqlstate, failures) in other.errors {
             self.errors.entry(sqlstate).and_modify(|known| known.count += failures.count).or_insert(failures);
         }
-        self.latency_ns.add(&other.latency_ns).expect("all latency histograms have the same bounds");
+        self.latency_ns.add(&other.latency_ns).expect(SAME_BOUNDS);
+        match (&mut self.lag_ns, other.lag_ns) {
+            (Some(known), Some(more)) => known.add(&more).expect(SAME_BOUNDS),
+            (known @ None, more) => *known = more,
+            (Some(_), None) => {}
+        }
     }
 }
 
@@ -90,6 +137,10 @@ impl fmt::Debug for ScriptReport {
             .field("committed", &self.committed)
             .field("failed", &self.failed)
             .field("errors", &self.errors)
+            .field("skipped", &self.skipped)
+            .field("late", &self.late)
+            .field("retried", &self.retried)
+            .field("retries", &self.retries)
             .field("latencies", &self.latency_ns.len())
             .finish_non_exhaustive()
     }
@@ -104,6 +155,8 @@ pub struct ClientReport {
     pub committed: u64,
     /// Its failed transactions.
     pub failed: u64,
+    /// Its skipped transactions.
+    pub skipped: u64,
 }
 
 /// What one worker thread observed.
@@ -113,6 +166,8 @@ pub struct WorkerReport {
     pub scripts: Vec<ScriptReport>,
     /// By client.
     pub clients: Vec<ClientReport>,
+    /// Committed by whole seconds since the start.
+    pub committed_each_second: Vec<u64>,
     /// The end of its last transaction.
     pub last_end: Option<Instant>,
     /// CPU that the thread used while the load ran.
@@ -130,6 +185,8 @@ pub struct LoadReport {
     pub scripts: Vec<ScriptReport>,
     /// By client, in their order.
     pub clients: Vec<ClientReport>,
+    /// Committed by all scripts in each whole second since the start, up to that of the last commit.
+    pub committed_each_second: Vec<u64>,
     /// CPU that the worker threads used while the load ran, by their thread clocks, in nanoseconds.
     pub driver_cpu_ns: u64,
     /// Whether a stop ended the load before its time.
@@ -144,6 +201,7 @@ impl LoadReport {
             finished: started,
             scripts: Vec::new(),
             clients: Vec::new(),
+            committed_each_second: Vec::new(),
             driver_cpu_ns: 0,
             interrupted,
         };
@@ -155,6 +213,7 @@ impl LoadReport {
                 }
             }
             whole.clients.extend(part.clients);
+            seconds::add(&mut whole.committed_each_second, &part.committed_each_second);
             whole.finished = whole.finished.max(part.last_end.unwrap_or(started));
             whole.driver_cpu_ns += part.cpu.as_nanos() as u64;
         }
@@ -170,6 +229,11 @@ impl LoadReport {
     /// Failed transactions of all scripts.
     pub fn failed(&self) -> u64 {
         self.scripts.iter().map(|script| script.failed).sum()
+    }
+
+    /// Skipped transactions of all scripts.
+    pub fn skipped(&self) -> u64 {
+        self.scripts.iter().map(|script| script.skipped).sum()
     }
 }
 
@@ -187,8 +251,17 @@ mod tests {
 
     fn count(report: &mut ScriptReport, what: Result<u64, u8>) {
         match what {
-            Ok(latency) => report.commit(Duration::from_nanos(latency)),
-            Err(code) => report.fail(&format!("4000{code}"), || format!("message {code}")),
+            Ok(latency) => {
+                report.commit(Duration::from_nanos(latency));
+                if latency % 2 == 0 {
+                    report.lag(Duration::from_nanos(latency / 3));
+                }
+            }
+            Err(code) => {
+                report.skipped += 1;
+                report.retry(u32::from(code) + 1);
+                report.fail(&format!("4000{code}"), || format!("message {code}"));
+            }
         }
     }
 
@@ -204,6 +277,7 @@ mod tests {
             let started = Instant::now();
             let merged = LoadReport::merged(started, false, parts.into_iter().map(|part| WorkerReport {
                 clients: vec![],
+                committed_each_second: vec![1, 2],
                 last_end: None,
                 cpu: Duration::from_nanos(5),
                 scripts: vec![part],
@@ -214,6 +288,10 @@ mod tests {
             prop_assert_eq!(&merged_script.errors, &whole.errors);
             prop_assert_eq!(&merged_script.latency_ns, &whole.latency_ns);
             prop_assert_eq!(merged.committed() + merged.failed(), all.len() as u64);
+            prop_assert_eq!(&merged.committed_each_second, &vec![4, 8]);
+            prop_assert_eq!((merged_script.skipped, merged_script.retried, merged_script.retries),
+                (whole.skipped, whole.retried, whole.retries));
+            prop_assert_eq!(&merged_script.lag_ns, &whole.lag_ns);
             prop_assert_eq!((merged.driver_cpu_ns, merged.finished), (20, started));
         }
     }

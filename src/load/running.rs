@@ -5,6 +5,7 @@
 
 use super::crew::{Outcome, Part, Shared};
 use super::error::LoadError;
+use super::pace::Schedule;
 use super::report::LoadReport;
 use super::request::{LoadRequest, threads};
 use super::session::Statements;
@@ -25,7 +26,8 @@ pub fn connect(request: LoadRequest) -> Result<Ready, LoadError> {
     let statements = Arc::new(Statements::new(&request.scripts, request.protocol)?);
     let seeds = Arc::new(Seeds::new(request.seed, request.clients as usize));
     let (sender, outcome) = oneshot::channel();
-    let shared = Arc::new(Shared::new(workers, request.clients, sender));
+    let schedule = request.rate.map(|rate| Schedule::new(&seeds, rate));
+    let shared = Arc::new(Shared::new(workers, request.clients, schedule, sender));
     let request = Arc::new(request);
     let (tell, told) = mpsc::channel();
     let mut ready = Ready {

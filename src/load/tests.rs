@@ -23,6 +23,9 @@ fn request(target: Target, clients: u32, threads: u32, total: u64, script: &str)
         clients,
         threads: Some(threads),
         end: End::Transactions(total),
+        rate: None,
+        latency_limit: None,
+        max_tries: 1,
         seed: 1,
         scale: 1,
     }

@@ -76,6 +76,16 @@ pub struct LoadEvidence {
     /// CPU nanoseconds of the driver's threads.
     #[serde(default)]
     pub driver_cpu_ns: Option<u64>,
+    /// Transactions a second that all clients together were to begin.
+    #[serde(default)]
+    pub rate: Option<f64>,
+    /// Above which latency a transaction was late, in nanoseconds.
+    #[serde(default)]
+    pub latency_limit_ns: Option<u64>,
+    /// Committed in each whole second since the load's start, up to that of the last commit. In a window the phases stand
+    /// one after another.
+    #[serde(default)]
+    pub committed_each_second: Vec<u64>,
     /// By script name.
     #[serde(default)]
     pub scripts: IndexMap<String, ScriptEvidence>,
@@ -99,21 +109,6 @@ pub struct PgbenchEvidence {
     /// `latency average` as it printed it, in milliseconds; absent of several runs of it together.
     #[serde(default)]
     pub latency_average_ms: Option<f64>,
-    /// Transactions that a rate had no time for, so that they were never begun.
-    #[serde(default)]
-    pub skipped: u64,
-    /// Transactions above the latency limit, where there is one.
-    #[serde(default)]
-    pub late: Option<u64>,
-    /// Transactions that were tried again, where they may be.
-    #[serde(default)]
-    pub retried: Option<u64>,
-    /// Tries beyond the first, where there may be any.
-    #[serde(default)]
-    pub retries: Option<u64>,
-    /// Committed transactions by the second they ended in.
-    #[serde(default)]
-    pub by_second: Vec<u64>,
 }
 
 /// One script of a workload in one phase.
@@ -124,9 +119,24 @@ pub struct ScriptEvidence {
     /// Transactions that failed, by SQLSTATE.
     #[serde(default)]
     pub failed: IndexMap<String, u64>,
-    /// Latency of the committed transactions, in nanoseconds.
+    /// Transactions that never began, for under a target rate they were too late to.
+    #[serde(default)]
+    pub skipped: u64,
+    /// Committed transactions above the latency limit.
+    #[serde(default)]
+    pub late: u64,
+    /// Transactions that were tried more than once.
+    #[serde(default)]
+    pub retried: u64,
+    /// Tries of all transactions beyond their first.
+    #[serde(default)]
+    pub retries: u64,
+    /// Latency of the committed transactions, in nanoseconds; under a target rate from the scheduled start.
     #[serde(default)]
     pub latency: Histogram,
+    /// By how much the committed transactions began after their scheduled start, in nanoseconds.
+    #[serde(default)]
+    pub lag: Histogram,
 }
 
 /// The marker of one phase.
@@ -214,6 +224,9 @@ impl Evidence {
             let whole = self.loads.entry(name.clone()).or_default();
             whole.node.clone_from(&load.node);
             whole.clients = whole.clients.max(load.clients);
+            whole.rate = load.rate.or(whole.rate);
+            whole.latency_limit_ns = load.latency_limit_ns.or(whole.latency_limit_ns);
+            whole.committed_each_second.extend(&load.committed_each_second);
             whole.driver_cpu_ns = add(whole.driver_cpu_ns, load.driver_cpu_ns);
             for (script, more) in &load.scripts {
                 whole.scripts.entry(script.clone()).or_default().extend(more);
@@ -279,11 +292,6 @@ impl PgbenchEvidence {
         (self.tps, self.latency_average_ms) = (None, None);
         self.connecting_seconds += next.connecting_seconds;
         self.outside_seconds += next.outside_seconds;
-        self.skipped += next.skipped;
-        self.late = add(self.late, next.late);
-        self.retried = add(self.retried, next.retried);
-        self.retries = add(self.retries, next.retries);
-        self.by_second.extend(&next.by_second);
     }
 }
 
@@ -293,7 +301,12 @@ impl ScriptEvidence {
         for (state, count) in &next.failed {
             *self.failed.entry(state.clone()).or_default() += count;
         }
+        self.skipped += next.skipped;
+        self.late += next.late;
+        self.retried += next.retried;
+        self.retries += next.retries;
         self.latency.merge(&next.latency);
+        self.lag.merge(&next.lag);
     }
 
     /// Transactions that failed for any reason.

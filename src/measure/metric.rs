@@ -149,6 +149,10 @@ pub enum Absent {
     NothingCommitted,
     /// Only pgbench tells it, and no load of the window is by pgbench.
     NotByPgbench,
+    /// No load has a target rate, so nothing is scheduled.
+    NoRate,
+    /// No load has a latency limit.
+    NoLatencyLimit,
 }
 
 impl fmt::Display for Absent {
@@ -157,6 +161,8 @@ impl fmt::Display for Absent {
             Absent::NotObserved(probe) => write!(f, "{probe} not observed in this window"),
             Absent::NoSuch(dim, value) => write!(f, "no {} `{value}` in this scenario", dim.as_str()),
             Absent::NoDownstream => f.write_str("nothing downstream, so nothing to wait for"),
+            Absent::NoRate => f.write_str("no load has a `rate`, so nothing was scheduled"),
+            Absent::NoLatencyLimit => f.write_str("no load has a `latency_limit`"),
             Absent::NothingCommitted => f.write_str("no transaction committed"),
             Absent::NotByPgbench => f.write_str("no load of this window is by pgbench"),
         }

@@ -111,6 +111,14 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
         let threads = if load.by_pgbench() { Some(load.pgbench_threads()) } else { threads };
         let threads = threads.map_or_else(|| "the driver's choice".to_owned(), |threads| threads.to_string());
         out.insert(format!("workload `{name}`: threads"), threads);
+        let bounds = [
+            ("rate", load.rate.as_ref().map(|rate| rate.value.to_string())),
+            ("latency_limit", load.latency_limit.as_ref().map(|limit| format_duration(limit.value))),
+            ("max_tries", (load.max_tries.value != 1).then(|| load.max_tries.value.to_string())),
+        ];
+        for (key, value) in bounds {
+            out.extend(value.map(|value| (format!("workload `{name}`: {key}"), value)));
+        }
         for script in &load.scripts {
             let (key, weight) = if load.scripts.len() > 1 {
                 (format!(" `{}`", script.name), format!("weight {}: ", script.weight))

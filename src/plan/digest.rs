@@ -35,6 +35,11 @@ pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
             if load.by_pgbench() {
                 line(&(load.engine.value.as_str(), load.pgbench_threads()));
             }
+            let rate = load.rate.as_ref().map(|rate| rate.value);
+            let limit = load.latency_limit.as_ref().map(|limit| limit.value);
+            if rate.is_some() || limit.is_some() || load.max_tries.value != 1 {
+                line(&(rate, limit, load.max_tries.value));
+            }
             line(&(
                 &load.node,
                 load.clients.value,

@@ -159,9 +159,21 @@ impl Printer<'_> {
             Extent::Duration(length) => format_duration(length),
         };
         self.line(1, &format!("workload {name}: {extent} on {}", load.node));
+        let none = || "none".to_owned();
         for (key, at, value) in [
             ("engine", load.engine.at, load.engine.value.as_str().to_owned()),
             ("clients", load.clients.at, load.clients.value.to_string()),
+            (
+                "rate",
+                load.rate.as_ref().and_then(|rate| rate.at),
+                load.rate.as_ref().map_or_else(none, |rate| rate.value.to_string()),
+            ),
+            (
+                "latency_limit",
+                load.latency_limit.as_ref().and_then(|limit| limit.at),
+                load.latency_limit.as_ref().map_or_else(none, |limit| format_duration(limit.value)),
+            ),
+            ("max_tries", load.max_tries.at, load.max_tries.value.to_string()),
             ("protocol", load.protocol.at, load.protocol.value.as_str().to_owned()),
         ] {
             let origin = at.map_or_else(|| "default".to_owned(), |span| self.sources.locate(span));

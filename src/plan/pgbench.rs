@@ -17,6 +17,17 @@ pub struct Options {
     pub max_tries: Option<u32>,
 }
 
+impl Options {
+    /// What a workload asks.
+    pub fn of(load: &Workload) -> Self {
+        Self {
+            rate: load.rate.as_ref().map(|rate| rate.value),
+            latency_limit: load.latency_limit.as_ref().map(|limit| limit.value),
+            max_tries: (load.max_tries.value != 1).then_some(load.max_tries.value),
+        }
+    }
+}
+
 /// From this version on failures are told by kind.
 const FAILURES_DETAILED: u32 = 15;
 
@@ -109,6 +120,9 @@ mod tests {
             clients: Chosen::default_of(8),
             threads: Some(Chosen::default_of(16)),
             extent,
+            rate: None,
+            latency_limit: None,
+            max_tries: Chosen::default_of(1),
             protocol: Chosen::default_of(Protocol::Prepared),
             scripts,
             scale: Some(5),

@@ -304,8 +304,18 @@ impl Script {
         };
         let own_scale = load.scale.filter(|_| load.scripts.iter().all(|script| script.builtin.is_none()));
         let scale = own_scale.map_or_else(String::new, |scale| format!(" -s {scale}"));
+        let mut more = String::new();
+        if let Some(rate) = &load.rate {
+            more += &format!(" -R {}", rate.value);
+        }
+        if let Some(limit) = &load.latency_limit {
+            more += &format!(" -L {}", seconds(limit.value * 1000));
+        }
+        if load.max_tries.value != 1 {
+            more += &format!(" --max-tries={}", load.max_tries.value);
+        }
         self.line(&format!(
-            "    load {} {name} -n -M {} -c {clients} -j {threads} {extent}{scale} {scripts} &",
+            "    load {} {name} -n -M {} -c {clients} -j {threads} {extent}{scale}{more} {scripts} &",
             load.node,
             load.protocol.value.as_str()
         ));

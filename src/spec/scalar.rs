@@ -48,6 +48,57 @@ impl Scalar for Count {
     }
 }
 
+/// A number of events a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rate(pub(super) f64);
+
+impl Rate {
+    fn new(number: f64) -> Option<Self> {
+        (number > 0.0 && number.is_finite()).then_some(Rate(number))
+    }
+}
+
+impl Scalar for Rate {
+    const EXPECTED: &'static str =
+        "a number of transactions a second above 0, such as 4000, or leave it out for as fast as the clients can";
+    fn literal(value: &Literal<'_>) -> Result<Self, bool> {
+        match value {
+            Literal::Int(n) => Self::new(*n as f64),
+            Literal::Float(n) => Self::new(*n),
+            _ => None,
+        }
+        .ok_or(false)
+    }
+    fn rendered(text: &str) -> Option<Self> {
+        Self::new(text.trim().parse().ok()?)
+    }
+    fn schema() -> Schema {
+        json_schema!({ "type": "number", "exclusiveMinimum": 0 })
+    }
+}
+
+/// A number of tries, 0 for any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tries(pub(super) u32);
+
+impl Scalar for Tries {
+    const EXPECTED: &'static str = "a whole number of tries, such as 100, or 0 for no bound";
+    fn literal(value: &Literal<'_>) -> Result<Self, bool> {
+        match value {
+            Literal::Int(n) => u32::try_from(*n).map(Tries).map_err(|_| false),
+            _ => Err(false),
+        }
+    }
+    fn rendered(text: &str) -> Option<Self> {
+        // The template engine's `/` gives a float: 10.0 is meant as 10.
+        let number: f64 = text.trim().parse().ok()?;
+        (number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number)).then_some(Tries(number as u32))
+    }
+    fn schema() -> Schema {
+        json_schema!({ "type": "integer", "minimum": 0, "maximum": u32::MAX })
+    }
+}
+
 /// A boolean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flag(pub(super) bool);

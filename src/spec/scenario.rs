@@ -313,6 +313,12 @@ pub struct Workload {
     pub threads: Option<Chosen<u32>>,
     /// When it ends.
     pub extent: Extent,
+    /// Transactions a second that all clients together begin; `None` for as fast as they can.
+    pub rate: Option<Chosen<f64>>,
+    /// From which latency on a transaction is late, and under a rate is skipped if it did not begin before.
+    pub latency_limit: Option<Chosen<Duration>>,
+    /// How often a transaction is tried that fails with 40001 or 40P01; 0 for as long as limit and duration let it.
+    pub max_tries: Chosen<u32>,
     /// How statements are sent.
     pub protocol: Chosen<Protocol>,
     /// Scripts; each transaction runs one of them.

@@ -52,6 +52,9 @@ async fn compare(installation: &Installation) {
         clients: 2,
         threads: None,
         end: End::Duration(LOAD),
+        rate: None,
+        latency_limit: None,
+        max_tries: 1,
         seed: 1,
         scale: 1,
     })

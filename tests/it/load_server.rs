@@ -24,7 +24,19 @@ async fn node() -> (Lab, RunningNode) {
 
 fn load(target: Target, script: &str, protocol: Protocol, clients: u32, threads: Option<u32>, end: End) -> LoadRequest {
     let script = LoadScript { name: "s".into(), script: Arc::new(Script::parse(script).unwrap()), weight: 1 };
-    LoadRequest { target, scripts: vec![script], protocol, clients, threads, end, seed: 42, scale: 10 }
+    LoadRequest {
+        target,
+        scripts: vec![script],
+        protocol,
+        clients,
+        threads,
+        end,
+        rate: None,
+        latency_limit: None,
+        max_tries: 1,
+        seed: 42,
+        scale: 10,
+    }
 }
 
 async fn perform(request: LoadRequest) -> Result<Finished, LoadError> {
@@ -156,6 +168,101 @@ async fn a_tenth_that_fails_is_counted_and_leaves_no_rows() {
         let rows = value(&mut control, &format!("SELECT count(*) FROM {table}"));
         assert_eq!(rows, (2 * report.committed()).to_string());
     }
+    drop(control);
+    lab.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn what_conflicts_is_tried_again_until_every_transaction_is_a_row() {
+    let _leave = servers().await;
+    let (mut lab, node) = node().await;
+    let mut control = session(&node);
+    for (number, (protocol, clients, threads)) in
+        [(Protocol::Prepared, 8, None), (Protocol::Prepared, 8, Some(1)), (Protocol::Simple, 8, Some(2))]
+            .into_iter()
+            .enumerate()
+    {
+        control
+            .query(&format!(
+                "CREATE UNLOGGED TABLE hot{number} (id int PRIMARY KEY, n bigint); INSERT INTO hot{number} VALUES (1, 0); \
+                 CREATE UNLOGGED TABLE log{number} (client bigint, r bigint)"
+            ))
+            .unwrap();
+        let script = format!(
+            "\\set r random(1, 1000000000)\nBEGIN ISOLATION LEVEL SERIALIZABLE;\n\
+             UPDATE hot{number} SET n = n + 1 WHERE id = 1;\nINSERT INTO log{number} VALUES (:client_id, :r);\nCOMMIT;\n"
+        );
+        let mut request = load(target(&node), &script, protocol, clients, threads, End::Transactions(2_000));
+        request.max_tries = 10_000;
+        let loaded = perform(request.clone()).await.unwrap().report;
+        let counts = &loaded.scripts[0];
+        assert_eq!((loaded.committed(), loaded.failed(), loaded.skipped()), (2_000, 0, 0));
+        // Eight sessions that want one row fail for far more than a tenth.
+        assert!(counts.retried >= 200 && counts.retries >= counts.retried, "{counts:?}");
+        assert_eq!(counts.latency_ns.len(), 2_000);
+        assert_eq!(loaded.committed_each_second.iter().sum::<u64>(), 2_000);
+        let rows = format!("SELECT n || ' ' || (SELECT count(*) FROM log{number}) FROM hot{number}");
+        assert_eq!(value(&mut control, &rows), "2000 2000");
+        // Each client's random numbers are those of a load that nothing disturbs.
+        let each = format!("SELECT md5(string_agg(client || ':' || r, ' ' ORDER BY client, r)) FROM log{number}");
+        let disturbed = value(&mut control, &each);
+        control.query(&format!("TRUNCATE log{number}")).unwrap();
+        let undisturbed = format!("\\set r random(1, 1000000000)\nINSERT INTO log{number} VALUES (:client_id, :r);\n");
+        request.scripts[0].script = Arc::new(Script::parse(&undisturbed).unwrap());
+        perform(request.clone()).await.unwrap();
+        assert_eq!(value(&mut control, &each), disturbed);
+        // With one try the same conflicts are failures.
+        request.scripts[0].script = Arc::new(Script::parse(&script).unwrap());
+        request.max_tries = 1;
+        let once = perform(request).await.unwrap().report;
+        let failed = once.scripts[0].errors["40001"].count;
+        assert!(failed > 0 && once.committed() + failed == 2_000 && once.scripts[0].retried == 0);
+        report(&format!(
+            "conflicts {number}: {} retried, {} retries; with one try {failed} of 2000 failed\n",
+            counts.retried, counts.retries
+        ));
+    }
+    drop(control);
+    lab.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_rate_gives_its_transactions_and_every_scheduled_one_is_counted() {
+    let _leave = servers().await;
+    let (mut lab, node) = node().await;
+    let mut control = session(&node);
+    control.query("CREATE UNLOGGED TABLE paced (c bigint)").unwrap();
+    let mut scheduled = Vec::new();
+    for (clients, threads, limit) in [(8, None, None), (8, Some(2), Some(20)), (1, None, Some(20))] {
+        control.query("TRUNCATE paced").unwrap();
+        let end = End::Duration(Duration::from_secs(3));
+        let script = "INSERT INTO paced VALUES (:client_id);\n";
+        let mut request = load(target(&node), script, Protocol::Prepared, clients, threads, end);
+        request.rate = Some(200.0);
+        request.latency_limit = limit.map(Duration::from_millis);
+        let loaded = perform(request).await.unwrap().report;
+        let all = loaded.committed() + loaded.failed() + loaded.skipped();
+        // Six standard deviations of a Poisson count around its mean.
+        assert!((453..=747).contains(&all), "{all}");
+        assert_eq!(value(&mut control, "SELECT count(*) FROM paced"), loaded.committed().to_string());
+        assert_eq!(loaded.committed_each_second.iter().sum::<u64>(), loaded.committed());
+        assert_eq!(loaded.scripts[0].lag_ns.as_ref().unwrap().len(), loaded.committed());
+        assert!(loaded.finished - loaded.started >= Duration::from_secs(3));
+        let at = |of: &hdrhistogram::Histogram<u64>, q| of.value_at_quantile(q) as f64 / 1e6;
+        let (latency, lag) = (&loaded.scripts[0].latency_ns, loaded.scripts[0].lag_ns.as_ref().unwrap());
+        report(&format!(
+            "200/s, {clients} clients: {all} scheduled, {} skipped, each second {:?}, latency p50 {:.3} p99 {:.3}, lag p50 {:.3} p99 {:.3} ms\n",
+            loaded.skipped(),
+            loaded.committed_each_second,
+            at(latency, 0.5),
+            at(latency, 0.99),
+            at(lag, 0.5),
+            at(lag, 0.99)
+        ));
+        scheduled.push((clients, all));
+    }
+    // The schedule depends on seed and rate alone, not on the threads.
+    assert_eq!(scheduled[0].1, scheduled[1].1);
     drop(control);
     lab.close().await.unwrap();
 }

@@ -147,7 +147,7 @@ workloads.w = { engine = "pgbench", protocol = "simple" }
         // The wall time has what pgbench's own clock leaves out.
         let outside = figure(1).expect("seconds") - 200.0 / tps;
         assert!(outside > figure(2).expect("a time"), "{outside}");
-        let by_second = evidence(&sample, "/loads/w/pgbench/by_second").as_array().expect("counts");
+        let by_second = evidence(&sample, "/loads/w/committed_each_second").as_array().expect("counts");
         assert_eq!(by_second.iter().filter_map(Value::as_u64).sum::<u64>(), 200);
     }
     let choices = &report["environment"]["lines"];

@@ -179,6 +179,9 @@ impl<'a> Live<'a> {
                 Extent::Transactions(n) => load::End::Transactions(n),
                 Extent::Duration(length) => load::End::Duration(length),
             },
+            rate: workload.rate.as_ref().map(|rate| rate.value),
+            latency_limit: workload.latency_limit.as_ref().map(|limit| limit.value),
+            max_tries: workload.max_tries.value,
             seed: self.seed,
             scale,
         };

@@ -15,8 +15,8 @@ use crate::execute::world::{Failure, Running};
 use crate::lab::child::{Child, Ended};
 use crate::lab::log;
 use crate::lab::process::Program;
-use crate::load::pgbench::{Counted, Follower, Output, complaint};
-use crate::load::{Finished, LoadReport, OpenConnections};
+use crate::load::pgbench::{Counted, Follower, LogForm, Output, complaint};
+use crate::load::{Finished, LoadReport, OpenConnections, ScriptReport};
 use crate::measure::PgbenchEvidence;
 use crate::plan::pgbench::{Options, file_name, file_text, options, scripts};
 use crate::probe::CpuReading;
@@ -39,6 +39,7 @@ pub(super) struct Prepared {
     output: PathBuf,
     threads: u32,
     scripts: Vec<String>,
+    form: LogForm,
 }
 
 /// The folder of its scripts and logs, removed when dropped.
@@ -63,14 +64,12 @@ impl Drop for Process {
 /// What pgbench told of a load beside what every driver tells.
 pub(super) struct Told {
     output: Output,
-    by_second: Vec<u64>,
 }
 
 impl Told {
     /// As evidence of a window of which `seconds` had passed when the load had ended.
     pub(super) fn evidence(&self, seconds: f64) -> PgbenchEvidence {
-        let Output { processed, skipped, late, retried, retries, latency_average_ms, connecting_ms, tps, .. } =
-            self.output;
+        let Output { processed, latency_average_ms, connecting_ms, tps, .. } = self.output;
         // Its own clock: the one that its rate is over.
         let own = if tps > 0.0 { processed as f64 / tps } else { seconds };
         PgbenchEvidence {
@@ -78,11 +77,6 @@ impl Told {
             connecting_seconds: connecting_ms / 1e3,
             outside_seconds: seconds - own,
             latency_average_ms: Some(latency_average_ms),
-            skipped,
-            late,
-            retried,
-            retries,
-            by_second: self.by_second.clone(),
         }
     }
 }
@@ -126,7 +120,7 @@ impl Live<'_> {
         std::fs::create_dir_all(&self.logs)
             .map_err(|error| failed(format!("{} cannot be made: {error}", self.logs.display())))?;
         let mut program = Program::new(program)
-            .args(options(load, Some(tool.release), &Options::default()))
+            .args(options(load, Some(tool.release), &Options::of(load)))
             .arg(format!("--random-seed={}", self.seed))
             .arg("--log")
             .arg(format!("--log-prefix={}", folder.0.join(LOG).display()))
@@ -143,6 +137,11 @@ impl Live<'_> {
             output: self.logs.join(format!("load-{name}.txt")),
             threads: load.pgbench_threads(),
             scripts: load.scripts.iter().map(|script| script.name.clone()).collect(),
+            form: LogForm {
+                lag: load.rate.is_some(),
+                retries: load.max_tries.value != 1,
+                limit: load.latency_limit.as_ref().map(|limit| limit.value),
+            },
         };
         self.prepared.insert(name.to_owned(), prepared);
         Ok(())
@@ -152,7 +151,7 @@ impl Live<'_> {
     pub(super) fn start_pgbench(&mut self, name: &str) -> Result<Running, Failure> {
         let unready = || Failure::new(format!("workload `{name}` was not made ready"));
         let prepared = self.prepared.remove(name).ok_or_else(unready)?;
-        let Prepared { program, folder, output, threads, scripts } = prepared;
+        let Prepared { program, folder, output, threads, scripts, form } = prepared;
         let failed = {
             let name = name.to_owned();
             move |why: String| Failure::new(format!("workload `{name}`: {why}"))
@@ -161,8 +160,8 @@ impl Live<'_> {
         let started = Instant::now();
         let process = Process(program.spawn(&output).map_err(|error| failed(error.to_string()))?);
         let prefix = folder.0.join(LOG);
-        let follower =
-            Follower::start(&prefix, process.0.pid(), threads, &scripts).map_err(|error| failed(error.to_string()))?;
+        let follower = Follower::start(&prefix, process.0.pid(), threads, &scripts, form)
+            .map_err(|error| failed(error.to_string()))?;
         let node = self.cell.scenario.workloads[name].node.clone();
         let postmaster = self.node(&node)?.node.pid;
         let (name, ended) = (name.to_owned(), self.ended.clone());
@@ -225,9 +224,8 @@ fn outcome(
     }
     let output = Output::parse(text).map_err(|error| error.to_string())?;
     let counted = counted?;
-    let (committed, failed): (Vec<u64>, Vec<u64>) =
-        counted.scripts.iter().map(|script| (script.committed, script.failed)).unzip();
-    let logged = (committed.iter().sum::<u64>(), failed.iter().sum::<u64>(), counted.skipped);
+    let sum = |count: fn(&ScriptReport) -> u64| counted.scripts.iter().map(count).sum::<u64>();
+    let logged = (sum(|script| script.committed), sum(|script| script.failed), sum(|script| script.skipped));
     let reported = (output.processed, output.failed, output.skipped);
     if logged != reported {
         return Err(format!(
@@ -240,11 +238,12 @@ fn outcome(
         finished: end.at,
         scripts: counted.scripts,
         clients: Vec::new(),
+        committed_each_second: counted.by_second,
         driver_cpu_ns: u64::try_from((end.user + end.system).as_nanos()).unwrap_or(u64::MAX),
         interrupted: false,
     };
     let finished = Finished { report, connections: OpenConnections::none() };
-    Ok((finished, Told { output, by_second: counted.by_second }))
+    Ok((finished, Told { output }))
 }
 
 /// Loads that have yet to be started, by workload.
@@ -268,7 +267,7 @@ mod tests {
             system: Duration::from_millis(200),
             at: Instant::now(),
         };
-        let mut reader = LogReader::new(&["s".to_owned()], 0);
+        let mut reader = LogReader::new(&["s".to_owned()], LogForm::default(), 0);
         reader.take(log.as_bytes()).map_err(|error| error.to_string())?;
         outcome(Instant::now(), end, text, Ok(reader.counted())).map(|(finished, told)| {
             assert_eq!(finished.report.driver_cpu_ns, 500_000_000);

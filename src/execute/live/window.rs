@@ -220,13 +220,20 @@ impl Live<'_> {
     /// What the driver has to say beyond the evidence: each client's share, and a message for each kind of failure.
     fn keep_output(&self, name: &str, report: &LoadReport) -> std::io::Result<()> {
         let mut text = format!(
-            "workload {name}: {:.6} s, {} committed, {} failed{}\n",
+            "workload {name}: {:.6} s, {} committed, {} failed, {} skipped{}\n",
             report.finished.duration_since(report.started).as_secs_f64(),
             report.committed(),
             report.failed(),
+            report.skipped(),
             if report.interrupted { ", interrupted" } else { "" }
         );
         for script in &report.scripts {
+            if script.retried > 0 {
+                text += &format!(
+                    "script {}: {} tried again, {} retries in all\n",
+                    script.name, script.retried, script.retries
+                );
+            }
             for (state, failures) in &script.errors {
                 text += &format!(
                     "script {}: {} failed with {state}: {}\n",
@@ -235,7 +242,10 @@ impl Live<'_> {
             }
         }
         for client in &report.clients {
-            text += &format!("client {}: {} committed, {} failed\n", client.client, client.committed, client.failed);
+            text += &format!(
+                "client {}: {} committed, {} failed, {} skipped\n",
+                client.client, client.committed, client.failed, client.skipped
+            );
         }
         std::fs::create_dir_all(&self.logs)?;
         std::fs::write(self.logs.join(format!("load-{name}.txt")), text)
@@ -262,15 +272,15 @@ impl Live<'_> {
             .scripts
             .iter()
             .map(|script| {
-                let buckets = script
-                    .latency_ns
-                    .iter_recorded()
-                    .map(|value| (value.value_iterated_to(), value.count_at_value()))
-                    .collect();
                 let evidence = ScriptEvidence {
                     committed: script.committed,
                     failed: script.errors.iter().map(|(state, failures)| (state.clone(), failures.count)).collect(),
-                    latency: Histogram::from_buckets(buckets),
+                    skipped: script.skipped,
+                    late: script.late,
+                    retried: script.retried,
+                    retries: script.retries,
+                    latency: histogram(&script.latency_ns),
+                    lag: script.lag_ns.as_ref().map(histogram).unwrap_or_default(),
                 };
                 (script.name.clone(), evidence)
             })
@@ -279,6 +289,9 @@ impl Live<'_> {
             node: workload.node.clone(),
             clients: workload.clients.value,
             driver_cpu_ns: Some(finished.report.driver_cpu_ns),
+            rate: workload.rate.as_ref().map(|rate| rate.value),
+            latency_limit_ns: workload.latency_limit.as_ref().map(|limit| limit.value.as_nanos() as u64),
+            committed_each_second: finished.report.committed_each_second.clone(),
             scripts,
             pgbench: None,
         }
@@ -383,6 +396,12 @@ fn by_role(used: &CpuUse, passed: Option<u64>) -> IndexMap<String, u64> {
         named.insert(CLIENTS_EXITED.to_owned(), used.exited_ns - passed);
     }
     named
+}
+
+/// A distribution as it is stored.
+fn histogram(recorded: &hdrhistogram::Histogram<u64>) -> Histogram {
+    let buckets = recorded.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value()));
+    Histogram::from_buckets(buckets.collect())
 }
 
 impl Ended {

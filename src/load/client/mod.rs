@@ -2,21 +2,25 @@
 //!
 //! It never waits, so a thread of its own and an event loop drive it alike. A transaction is one pass of the script; an
 //! error ends the pass, is rolled back where a block is open, and counts as one failed transaction, whatever its
-//! SQLSTATE (retries are not here). A `\sleep` is no wait either: it says until when, and whoever drives the client
-//! comes back.
+//! SQLSTATE, unless it is one that is tried again. (pgbench gives a client up at any other error; this is its
+//! `--continue-on-error`.) A `\sleep` and the wait for a scheduled start are no waits either: the client says until when,
+//! and whoever drives it comes back.
 
+mod scheduled;
 mod transaction;
 
 use super::choice::Choice;
 use super::error::LoadError;
+use super::pace::Pace;
 use super::report::{ClientReport, ScriptReport};
+use super::retries::Retries;
+use super::seconds::EachSecond;
 use super::session::{Session, Statements};
 use crate::script::Machine;
 use crate::wire::ServerError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
-use transaction::Advance;
+use std::time::{Duration, Instant};
 
 /// What a client is doing after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +40,16 @@ pub(super) struct Tally<'a> {
     pub(super) scripts: Vec<ScriptReport>,
     /// Committed so far, of all scripts.
     pub(super) committed: u64,
+    /// The same by seconds.
+    pub(super) each_second: EachSecond,
     /// The end of the last transaction.
     pub(super) last_end: Option<Instant>,
+    /// Where the clients take their slots, under a target rate.
+    pub(super) pace: Option<Pace<'a>>,
+    /// What bounds the tries of a transaction.
+    pub(super) retries: Retries,
+    /// Above which latency a transaction is late; `Duration::MAX` for none.
+    pub(super) late_from: Duration,
     /// Committed so far, for whoever watches.
     pub(super) progress: &'a AtomicU64,
     /// Whether the load is to end.
@@ -53,6 +65,18 @@ pub(super) struct Quota {
     pub(super) until: Option<Instant>,
 }
 
+/// What a client that sleeps will do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum After {
+    /// Go on with its script.
+    #[default]
+    Sleep,
+    /// Begin the transaction of its slot.
+    Slot,
+    /// End with the load.
+    End,
+}
+
 /// A client and where it stands in its transaction.
 pub(super) struct Client {
     number: u32,
@@ -64,13 +88,21 @@ pub(super) struct Client {
     quota: Quota,
     committed: u64,
     failed: u64,
+    skipped: u64,
     interrupted: bool,
     /// The statement under way.
     statement: usize,
-    /// When the transaction's first statement was sent, or its first sleep began.
+    /// From when on the transaction's latency counts: its scheduled start under a target rate, else when its first
+    /// statement was sent or its first sleep began.
     sent: Option<Instant>,
+    /// By how much the transaction began after its scheduled start.
+    lag: Option<Duration>,
+    /// How often the transaction was tried again.
+    retries: u32,
     /// Until when it sleeps.
     asleep_until: Option<Instant>,
+    /// What it sleeps for.
+    after: After,
     /// The Syncs within the pipeline that is being written or answered, whose replies come before the last one.
     syncs: u32,
     /// Whether a reply may have been received that nobody has looked at.
@@ -99,10 +131,14 @@ impl Client {
             quota,
             committed: 0,
             failed: 0,
+            skipped: 0,
             interrupted: false,
             statement: 0,
             sent: None,
+            lag: None,
+            retries: 0,
             asleep_until: None,
+            after: After::Sleep,
             syncs: 0,
             received: false,
             failure: None,
@@ -149,13 +185,10 @@ impl Client {
             self.interrupted = true;
             return Ok(Next::Over);
         }
-        let next = match self.advance(tally)? {
-            Advance::Sent => Next::Reply,
-            Advance::Asleep(until) => Next::Sleep(until),
-            Advance::Ended => {
-                self.end(self.session.transaction_status())?;
-                self.begin(tally)?
-            }
+        let next = match std::mem::take(&mut self.after) {
+            After::Sleep => self.go(tally)?,
+            After::Slot => self.begin_slot(tally)?,
+            After::End => self.end_of_load(tally),
         };
         self.look(next, tally)
     }
@@ -188,7 +221,7 @@ impl Client {
 
     /// What it did.
     pub(super) fn report(&self) -> ClientReport {
-        ClientReport { client: self.number, committed: self.committed, failed: self.failed }
+        ClientReport { client: self.number, committed: self.committed, failed: self.failed, skipped: self.skipped }
     }
 
     /// Its session.

@@ -3,7 +3,7 @@
 //! A failed one is rolled back where a block is open, after all replies of its pipeline have come.
 
 use super::super::error::LoadError;
-use super::{Client, Next, Tally};
+use super::{After, Client, Next, Tally};
 use crate::script::{RunError, Step};
 use crate::wire::{Reply, TransactionStatus, WireError};
 use std::sync::atomic::Ordering;
@@ -28,6 +28,9 @@ impl Client {
                 self.interrupted = true;
                 return Ok(Next::Over);
             }
+            if tally.pace.is_some() {
+                return self.begin_scheduled(tally);
+            }
             // The end of the last transaction is as good as a clock reading of now.
             if let Some(until) = self.quota.until
                 && tally.last_end.is_some_and(|end| end >= until)
@@ -36,10 +39,7 @@ impl Client {
             }
             self.quota.transactions -= 1;
             self.sent = None;
-            match &mut self.choice {
-                None => self.machine.restart(),
-                Some(choice) => self.machine.begin(choice.next()),
-            }
+            self.choose();
             match self.advance(tally)? {
                 Advance::Sent => return Ok(Next::Reply),
                 Advance::Asleep(until) => return Ok(Next::Sleep(until)),
@@ -47,6 +47,20 @@ impl Client {
                 Advance::Ended => {}
             }
         }
+    }
+
+    /// Starts the script of the next transaction.
+    #[inline]
+    pub(super) fn choose(&mut self) {
+        match &mut self.choice {
+            None => self.machine.restart(),
+            Some(choice) => self.machine.begin(choice.next()),
+        }
+    }
+
+    /// Goes on with a transaction whose session waits for nothing, or with the next one.
+    pub(super) fn go(&mut self, tally: &mut Tally<'_>) -> Result<Next, LoadError> {
+        self.go_on_from(self.session.transaction_status(), tally)
     }
 
     /// Sends the script's next statement or pipeline, unless a sleep or the transaction's end comes first.
@@ -140,6 +154,11 @@ impl Client {
         {
             return Err(self.script_error(source));
         }
+        self.go_on_from(status, tally)
+    }
+
+    #[inline]
+    fn go_on_from(&mut self, status: TransactionStatus, tally: &mut Tally<'_>) -> Result<Next, LoadError> {
         match self.advance(tally)? {
             Advance::Sent => return Ok(Next::Reply),
             Advance::Asleep(until) => return Ok(Next::Sleep(until)),
@@ -159,7 +178,7 @@ impl Client {
     }
 
     /// Takes a reply that is not the last of its pipeline, or that belongs to a failed transaction: such a one ends by
-    /// ROLLBACK while a block is open, then by counting it.
+    /// ROLLBACK while a block is open, then by trying it again or counting it.
     #[cold]
     fn take_partly(&mut self, reply: Reply, tally: &mut Tally<'_>) -> Result<Next, LoadError> {
         if let Some(error) = reply.error {
@@ -187,11 +206,37 @@ impl Client {
         }
         self.rolling_back = false;
         if let Some(error) = self.failure.take() {
+            if self.is_tried_again(&error.sqlstate, tally) {
+                return self.try_again(tally);
+            }
             self.failed += 1;
-            tally.scripts[self.machine.script()].fail(&error.sqlstate, || error.message.clone());
+            let script = &mut tally.scripts[self.machine.script()];
+            script.fail(&error.sqlstate, || error.message.clone());
+            if self.retries > 0 {
+                script.retry(std::mem::take(&mut self.retries));
+            }
             tally.last_end = Some(Instant::now());
         }
         self.begin(tally)
+    }
+
+    fn is_tried_again(&self, sqlstate: &str, tally: &Tally<'_>) -> bool {
+        tally.retries.allow(sqlstate, self.retries + 1, || {
+            let now = Instant::now();
+            let took = self.sent.map(|sent| now.saturating_duration_since(sent)).unwrap_or_default();
+            (took, self.quota.until.is_some_and(|until| now >= until))
+        })
+    }
+
+    /// Runs the transaction once more with the same random numbers. Variables stay, as in pgbench.
+    fn try_again(&mut self, tally: &mut Tally<'_>) -> Result<Next, LoadError> {
+        if tally.stop.load(Ordering::Relaxed) {
+            self.interrupted = true;
+            return Ok(Next::Over);
+        }
+        self.retries += 1;
+        self.machine.retry();
+        self.go(tally)
     }
 
     /// Counts a committed transaction.
@@ -200,10 +245,21 @@ impl Client {
         let now = Instant::now();
         let script = &mut tally.scripts[self.machine.script()];
         match self.sent {
-            Some(sent) => script.commit(now.duration_since(sent)),
+            Some(sent) => {
+                let latency = now.duration_since(sent);
+                script.commit(latency);
+                script.late += u64::from(latency > tally.late_from);
+            }
             None => script.commit_without_latency(),
         }
+        if let Some(lag) = self.lag {
+            script.lag(lag);
+        }
+        if self.retries > 0 {
+            script.retry(std::mem::take(&mut self.retries));
+        }
         tally.last_end = Some(now);
+        tally.each_second.note(now, tally.committed);
         tally.committed += 1;
         tally.progress.store(tally.committed, Ordering::Relaxed);
         self.committed += 1;
@@ -221,6 +277,9 @@ impl Client {
     }
 
     fn connection_error(&self, source: WireError) -> LoadError {
+        if self.asleep_until.is_some() && self.after != After::Sleep {
+            return LoadError::Waiting { client: self.number, source };
+        }
         if self.asleep_until.is_some() {
             return LoadError::Asleep { client: self.number, script: self.script_name(), source };
         }

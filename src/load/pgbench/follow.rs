@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::log::{Counted, LogReader, UnreadableLine};
+use super::log::{Counted, LogForm, LogReader, UnreadableLine};
 
 /// Between looks while pgbench runs.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -66,11 +66,17 @@ fn names(prefix: &Path, pid: u32, threads: u32) -> Vec<PathBuf> {
 
 impl Follower {
     /// Follows the logs of the process `pid`, which was called with this prefix and number of threads.
-    pub fn start(prefix: &Path, pid: u32, threads: u32, scripts: &[String]) -> Result<Self, FollowError> {
+    pub fn start(
+        prefix: &Path,
+        pid: u32,
+        threads: u32,
+        scripts: &[String],
+        form: LogForm,
+    ) -> Result<Self, FollowError> {
         let ended = Arc::new(AtomicBool::new(false));
         let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let mut logs: Vec<Log> = names(prefix, pid, threads).into_iter().map(Log::new).collect();
-        let mut reader = LogReader::new(scripts, began);
+        let mut reader = LogReader::new(scripts, form, began);
         let flag = Arc::clone(&ended);
         let follow = move || {
             loop {
@@ -193,7 +199,7 @@ mod tests {
     fn files_that_grow_under_it_are_read_to_their_ends() {
         let folder = tempfile::tempdir().unwrap();
         let prefix = folder.path().join("log");
-        let follower = Follower::start(&prefix, 7, 3, &["a".to_owned(), "b".to_owned()]).unwrap();
+        let follower = Follower::start(&prefix, 7, 3, &["a".to_owned(), "b".to_owned()], LogForm::default()).unwrap();
         let mut first = File::create(folder.path().join("log.7")).unwrap();
         let mut third = File::create(folder.path().join("log.7.2")).unwrap();
         let line = |script: usize| format!("0 1 25 {script} 1700000000 5\n").into_bytes();
@@ -216,7 +222,7 @@ mod tests {
         let path = folder.path().join("log.7");
         let lines = "0 1 25 0 1700000000 123456\n".repeat(400_000);
         std::fs::write(&path, &lines).unwrap();
-        let follower = Follower::start(&prefix, 7, 1, &["a".to_owned()]).unwrap();
+        let follower = Follower::start(&prefix, 7, 1, &["a".to_owned()], LogForm::default()).unwrap();
         assert_eq!(follower.finish().unwrap().scripts[0].committed, 400_000);
         #[cfg(target_os = "linux")]
         {
@@ -225,7 +231,7 @@ mod tests {
             assert!(left < lines.len() as u64 / 2 || left >= lines.len() as u64, "a hole or none, not {left} bytes");
         }
         std::fs::write(&path, "0 1 25 0 17000").unwrap();
-        let follower = Follower::start(&prefix, 7, 1, &["a".to_owned()]).unwrap();
+        let follower = Follower::start(&prefix, 7, 1, &["a".to_owned()], LogForm::default()).unwrap();
         assert!(follower.finish().unwrap_err().to_string().contains("0 1 25 0 17000"));
     }
 }

@@ -14,6 +14,21 @@ pub struct LogLine<'l> {
     pub latency_us: Result<u64, &'l str>,
     /// When it ended, in seconds since 1970.
     pub ended_s: u64,
+    /// How long after its scheduled start it began, in microseconds; under a target rate.
+    pub lag_us: Option<u64>,
+    /// Tries beyond the first; where there may be any.
+    pub retries: u32,
+}
+
+/// What the options make of the lines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogForm {
+    /// Whether each has a lag (`-R`).
+    pub lag: bool,
+    /// Whether each has a number of retries (`--max-tries` other than 1).
+    pub retries: bool,
+    /// From where on a transaction is late (`-L`).
+    pub limit: Option<Duration>,
 }
 
 /// A line that is not of this form.
@@ -23,18 +38,20 @@ pub struct UnreadableLine(pub String);
 
 impl<'l> LogLine<'l> {
     /// Reads one line without its end.
-    pub fn parse(line: &'l str) -> Option<Self> {
+    pub fn parse(line: &'l str, form: LogForm) -> Option<Self> {
         let mut words = line.split(' ');
         let (_client, _transaction, time) = (words.next()?, words.next()?, words.next()?);
         let script = words.next()?.parse().ok()?;
         let ended_s = words.next()?.parse().ok()?;
         let _microseconds: u32 = words.next()?.parse().ok()?;
+        let lag_us = if form.lag { Some(words.next()?.parse().ok()?) } else { None };
+        let retries = if form.retries { words.next()?.parse().ok()? } else { 0 };
         let latency_us = match time.parse() {
             Ok(latency) => Ok(latency),
             Err(_) if time.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_') => Err(time),
             Err(_) => return None,
         };
-        Some(Self { script, latency_us, ended_s })
+        words.next().is_none().then_some(Self { script, latency_us, ended_s, lag_us, retries })
     }
 }
 
@@ -42,7 +59,7 @@ impl<'l> LogLine<'l> {
 #[derive(Debug)]
 pub struct LogReader {
     scripts: Vec<ScriptReport>,
-    skipped: u64,
+    form: LogForm,
     began_s: u64,
     by_second: Vec<u64>,
 }
@@ -52,8 +69,6 @@ pub struct LogReader {
 pub struct Counted {
     /// By script, in the order of the command line.
     pub scripts: Vec<ScriptReport>,
-    /// Transactions that were never begun, since their time had passed (`-R` with `-L`).
-    pub skipped: u64,
     /// Committed ones by the second they ended in, from the second that the load began in.
     pub by_second: Vec<u64>,
 }
@@ -63,9 +78,9 @@ const MOST_SECONDS: usize = 24 * 60 * 60;
 
 impl LogReader {
     /// Nothing yet; the load began `began_s` seconds after 1970.
-    pub fn new(scripts: &[String], began_s: u64) -> Self {
+    pub fn new(scripts: &[String], form: LogForm, began_s: u64) -> Self {
         let scripts = scripts.iter().map(ScriptReport::new).collect();
-        Self { scripts, skipped: 0, began_s, by_second: Vec::new() }
+        Self { scripts, form, began_s, by_second: Vec::new() }
     }
 
     /// Takes whole lines; gives how many bytes they were. What follows the last end of a line is left for the next
@@ -75,16 +90,24 @@ impl LogReader {
         for line in bytes[..last].split(|byte| *byte == b'\n') {
             let unreadable = || UnreadableLine(String::from_utf8_lossy(line).chars().take(80).collect());
             let text = std::str::from_utf8(line).map_err(|_| unreadable())?;
-            self.line(LogLine::parse(text).ok_or_else(unreadable)?).ok_or_else(unreadable)?;
+            self.line(LogLine::parse(text, self.form).ok_or_else(unreadable)?).ok_or_else(unreadable)?;
         }
         Ok(last + 1)
     }
 
     fn line(&mut self, line: LogLine<'_>) -> Option<()> {
         let script = self.scripts.get_mut(line.script)?;
+        if line.retries > 0 {
+            script.retry(line.retries);
+        }
         match line.latency_us {
             Ok(latency) => {
-                script.commit(Duration::from_micros(latency));
+                let latency = Duration::from_micros(latency);
+                script.commit(latency);
+                script.late += u64::from(self.form.limit.is_some_and(|limit| latency > limit));
+                if let Some(lag) = line.lag_us {
+                    script.lag(Duration::from_micros(lag));
+                }
                 let second = usize::try_from(line.ended_s.saturating_sub(self.began_s)).unwrap_or(usize::MAX);
                 let second = second.min(MOST_SECONDS - 1);
                 if self.by_second.len() <= second {
@@ -92,7 +115,7 @@ impl LogReader {
                 }
                 self.by_second[second] += 1;
             }
-            Err("skipped") => self.skipped += 1,
+            Err("skipped") => script.skipped += 1,
             Err(why) => {
                 let (state, message) = failure(why);
                 script.fail(state, || message.to_owned());
@@ -103,7 +126,7 @@ impl LogReader {
 
     /// What was counted so far.
     pub fn counted(self) -> Counted {
-        Counted { scripts: self.scripts, skipped: self.skipped, by_second: self.by_second }
+        Counted { scripts: self.scripts, by_second: self.by_second }
     }
 }
 
@@ -126,10 +149,10 @@ mod tests {
     const FAILURES: &str = include_str!("../../../tests/fixtures/pgbench/log_failures");
     const RATE: &str = include_str!("../../../tests/fixtures/pgbench/log_rate");
 
-    fn counted(text: &str, pieces: usize) -> Counted {
+    fn counted(text: &str, form: LogForm, pieces: usize) -> Counted {
         let scripts = ["a".to_owned(), "b".to_owned()];
-        let first = LogLine::parse(text.lines().next().expect("a line")).expect("a transaction");
-        let mut reader = LogReader::new(&scripts, first.ended_s);
+        let first = LogLine::parse(text.lines().next().expect("a line"), form).expect("a transaction");
+        let mut reader = LogReader::new(&scripts, form, first.ended_s);
         // As it grows under the reader: in pieces that end anywhere.
         let bytes = text.as_bytes();
         let (mut done, mut seen) = (0, 0);
@@ -141,7 +164,7 @@ mod tests {
     }
 
     fn outcome(text: &str) -> Vec<(u64, Vec<(String, u64)>)> {
-        let counted = counted(text, 7);
+        let counted = counted(text, LogForm::default(), 7);
         let failures = |script: &ScriptReport| {
             script.errors.iter().map(|(state, failures)| (state.clone(), failures.count)).collect()
         };
@@ -151,7 +174,7 @@ mod tests {
     #[test]
     fn scripts_are_told_apart_and_latencies_are_in_microseconds() {
         let lines: Vec<Vec<&str>> = PLAIN.lines().map(|line| line.split(' ').collect()).collect();
-        let counted = counted(PLAIN, 100);
+        let counted = counted(PLAIN, LogForm::default(), 100);
         for (index, script) in counted.scripts.iter().enumerate() {
             let own = lines.iter().filter(|words| words[3] == index.to_string());
             let latencies: Vec<u64> = own.map(|words| words[2].parse().expect("a number")).collect();
@@ -172,17 +195,30 @@ mod tests {
         let skipped = RATE.lines().filter(|line| line.contains("skipped")).count() as u64;
         let all = RATE.lines().count() as u64;
         assert!(skipped > 0);
-        let counted = counted(RATE, 1000);
-        assert_eq!(
-            (counted.skipped, counted.scripts[0].committed + counted.scripts[0].failed),
-            (skipped, all - skipped)
-        );
+        let form = LogForm { lag: true, retries: true, limit: Some(Duration::from_millis(20)) };
+        let script = &counted(RATE, form, 1000).scripts[0];
+        assert_eq!((script.skipped, script.committed + script.failed), (skipped, all - skipped));
+        let column = |index: usize| {
+            let lines = RATE.lines().filter(|line| !line.contains("skipped"));
+            lines.map(|line| line.split(' ').nth(index).expect("a column").parse().unwrap_or(0)).collect::<Vec<u64>>()
+        };
+        assert_eq!(script.retries, column(7).iter().sum::<u64>());
+        assert_eq!(script.retried, column(7).iter().filter(|retries| **retries > 0).count() as u64);
+        assert_eq!(script.late, column(2).iter().filter(|latency| **latency > 20_000).count() as u64);
+        assert_eq!(script.lag_ns.as_ref().expect("a rate has a lag").len(), script.committed);
     }
 
     #[test]
     fn a_line_of_another_form_is_an_error() {
-        for line in ["", "0 1 2 3", "0 1 12 0 x 5", "0 1 1.5 0 1700000000 5", "0 1 12 9 1700000000 5"] {
-            let mut reader = LogReader::new(&["a".to_owned()], 0);
+        for line in [
+            "",
+            "0 1 2 3",
+            "0 1 12 0 1700000000 5 7",
+            "0 1 12 0 x 5",
+            "0 1 1.5 0 1700000000 5",
+            "0 1 12 9 1700000000 5",
+        ] {
+            let mut reader = LogReader::new(&["a".to_owned()], LogForm::default(), 0);
             assert_eq!(reader.take(format!("{line}\n").as_bytes()), Err(UnreadableLine(line.to_owned())));
         }
     }

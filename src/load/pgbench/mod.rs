@@ -6,5 +6,5 @@ mod log;
 mod output;
 
 pub use follow::{FollowError, Followed, Follower};
-pub use log::{Counted, LogLine, LogReader, UnreadableLine};
+pub use log::{Counted, LogForm, LogLine, LogReader, UnreadableLine};
 pub use output::{Output, Told, complaint};

@@ -1,6 +1,6 @@
 //! What the load's clients saw.
 
-use crate::measure::evidence::{Evidence, ScriptEvidence};
+use crate::measure::evidence::{Evidence, LoadEvidence, ScriptEvidence};
 use crate::measure::histogram::Histogram;
 use crate::measure::metric::{Absent, Better, Dim, Labels, Metric, Probe, Reading, Unit};
 
@@ -27,26 +27,80 @@ pub(super) static METRICS: &[Metric] = &[
         Ok(scripts(e, l)?.iter().map(|s| s.failed_total()).sum::<u64>() as f64)
     }),
     load_metric!(
+        "skipped",
+        Count,
+        Lower,
+        "transactions that never began: too late for their schedule (`rate`)",
+        |e, l| { Ok(scripts(e, l)?.iter().map(|s| s.skipped).sum::<u64>() as f64) }
+    ),
+    load_metric!("late", Count, Lower, "committed transactions above the latency limit (`latency_limit`)", |e, l| {
+        let late = scripts(e, l)?.iter().map(|s| s.late).sum::<u64>() as f64;
+        some_load(e, |load| load.latency_limit_ns.is_some(), Absent::NoLatencyLimit).map(|()| late)
+    }),
+    load_metric!(
+        "retried",
+        Count,
+        Lower,
+        "transactions, committed or failed in the end, that were tried more than once (`max_tries`)",
+        |e, l| { Ok(scripts(e, l)?.iter().map(|s| s.retried).sum::<u64>() as f64) }
+    ),
+    load_metric!("retries", Count, Lower, "tries of all transactions beyond their first (`max_tries`)", |e, l| {
+        Ok(scripts(e, l)?.iter().map(|s| s.retries).sum::<u64>() as f64)
+    }),
+    load_metric!(
         "tps",
         PerSecond,
         Higher,
         "committed transactions over the window's seconds, connecting not counted",
         |e, l| tps(e, l)
     ),
-    load_metric!("latency_mean", Milliseconds, Lower, "mean latency of the committed transactions", |e, l| {
-        latency(e, l)?.mean_ns().map(|ns| ns / 1e6).ok_or(Absent::NothingCommitted)
-    }),
+    load_metric!(
+        "latency_mean",
+        Milliseconds,
+        Lower,
+        "mean latency of the committed transactions, all tries included; under a target rate from the scheduled start",
+        |e, l| { latency(e, l)?.mean_ns().map(|ns| ns / 1e6).ok_or(Absent::NothingCommitted) }
+    ),
     load_metric!(
         "latency_p50",
         Milliseconds,
         Lower,
-        "median latency of the committed transactions",
+        "median latency of the committed transactions; under a target rate from the scheduled start",
         |e, l| percentile(e, l, 50.0)
     ),
-    load_metric!("latency_p95", Milliseconds, Lower, "95th percentile of the latency", |e, l| percentile(e, l, 95.0)),
-    load_metric!("latency_p99", Milliseconds, Lower, "99th percentile of the latency", |e, l| percentile(e, l, 99.0)),
-    load_metric!("latency_max", Milliseconds, Lower, "longest latency", |e, l| {
-        latency(e, l)?.max_ns().map(|ns| ns as f64 / 1e6).ok_or(Absent::NothingCommitted)
+    load_metric!(
+        "latency_p95",
+        Milliseconds,
+        Lower,
+        "95th percentile of the latency; under a target rate from the scheduled start",
+        |e, l| percentile(e, l, 95.0)
+    ),
+    load_metric!(
+        "latency_p99",
+        Milliseconds,
+        Lower,
+        "99th percentile of the latency; under a target rate from the scheduled start",
+        |e, l| percentile(e, l, 99.0)
+    ),
+    load_metric!(
+        "latency_max",
+        Milliseconds,
+        Lower,
+        "longest latency; under a target rate from the scheduled start",
+        |e, l| { latency(e, l)?.max_ns().map(|ns| ns as f64 / 1e6).ok_or(Absent::NothingCommitted) }
+    ),
+    load_metric!(
+        "schedule_lag_mean",
+        Milliseconds,
+        Lower,
+        "mean time from the scheduled start of the committed transactions to their beginning; part of their latency",
+        |e, l| { lag(e, l)?.mean_ns().map(|ns| ns / 1e6).ok_or(Absent::NothingCommitted) }
+    ),
+    load_metric!("schedule_lag_p99", Milliseconds, Lower, "99th percentile of the schedule lag", |e, l| {
+        lag(e, l)?.percentile_ns(99.0).map(|ns| ns as f64 / 1e6).ok_or(Absent::NothingCommitted)
+    }),
+    load_metric!("schedule_lag_max", Milliseconds, Lower, "longest schedule lag", |e, l| {
+        lag(e, l)?.max_ns().map(|ns| ns as f64 / 1e6).ok_or(Absent::NothingCommitted)
     }),
     Metric {
         name: "connecting_seconds",
@@ -126,6 +180,19 @@ fn committed(evidence: &Evidence, labels: &Labels) -> Reading {
     Ok(scripts(evidence, labels)?.iter().map(|script| script.committed).sum::<u64>() as f64)
 }
 
+/// Whether there is a load that a metric can say something of.
+fn some_load(evidence: &Evidence, of: fn(&LoadEvidence) -> bool, absent: Absent) -> Result<(), Absent> {
+    if evidence.loads.values().any(of) { Ok(()) } else { Err(absent) }
+}
+
+fn lag(evidence: &Evidence, labels: &Labels) -> Result<Histogram, Absent> {
+    let mut pooled = Histogram::default();
+    for script in scripts(evidence, labels)? {
+        pooled.merge(&script.lag);
+    }
+    some_load(evidence, |load| load.rate.is_some(), Absent::NoRate).map(|()| pooled)
+}
+
 fn latency(evidence: &Evidence, labels: &Labels) -> Result<Histogram, Absent> {
     let mut pooled = Histogram::default();
     for script in scripts(evidence, labels)? {
@@ -150,12 +217,20 @@ mod tests {
             committed,
             failed: IndexMap::from([("40001".to_owned(), 2)]),
             latency: Histogram::from_buckets(vec![(ns, committed)]),
+            skipped: 3,
+            late: committed / 100,
+            retried: 1,
+            retries: 5,
+            lag: Histogram::from_buckets(vec![(ns / 2, committed)]),
         };
         let load = LoadEvidence {
             node: "p".into(),
             clients: 2,
             driver_cpu_ns: Some(500_000_000),
             pgbench: None,
+            rate: Some(200.0),
+            latency_limit_ns: Some(20_000_000),
+            committed_each_second: vec![200, 200],
             scripts: IndexMap::from([
                 ("read".to_owned(), script(300, 1_000_000)),
                 ("write".to_owned(), script(100, 5_000_000)),
@@ -176,6 +251,13 @@ mod tests {
             ("latency_p95", 5.0, 5.0),
             ("latency_p99", 5.0, 5.0),
             ("latency_max", 5.0, 5.0),
+            ("skipped", 6.0, 3.0),
+            ("late", 4.0, 1.0),
+            ("retried", 2.0, 1.0),
+            ("retries", 10.0, 5.0),
+            ("schedule_lag_mean", 1.0, 2.5),
+            ("schedule_lag_p99", 2.5, 2.5),
+            ("schedule_lag_max", 2.5, 2.5),
         ] {
             let metric = find(name).expect("in the catalogue");
             assert_eq!((metric.read)(&evidence(), &Labels::default()), Ok(all), "{name}");
@@ -213,5 +295,22 @@ mod tests {
         assert!((of(&twice, "tps", &all) - printed).abs() < 1e-9);
         assert!((of(&twice, "connecting_seconds", &all) - 0.12).abs() < 1e-9);
         assert_eq!(twice.loads["w"].pgbench.as_ref().and_then(|pgbench| pgbench.tps), None);
+    }
+
+    #[test]
+    fn a_load_without_rate_or_limit_has_no_lag_and_nothing_late() {
+        let mut evidence = evidence();
+        let read =
+            |evidence: &Evidence, name| (find(name).expect("in the catalogue").read)(evidence, &Labels::default());
+        for load in evidence.loads.values_mut() {
+            load.scripts.values_mut().for_each(|script| script.lag = Histogram::default());
+        }
+        assert_eq!(read(&evidence, "schedule_lag_p99"), Err(Absent::NothingCommitted));
+        for load in evidence.loads.values_mut() {
+            (load.rate, load.latency_limit_ns) = (None, None);
+        }
+        assert_eq!(read(&evidence, "schedule_lag_p99"), Err(Absent::NoRate));
+        assert_eq!(read(&evidence, "late"), Err(Absent::NoLatencyLimit));
+        assert_eq!(read(&evidence, "skipped"), Ok(6.0));
     }
 }

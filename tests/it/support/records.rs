@@ -37,8 +37,8 @@ pub(crate) fn load(
 ) -> IndexMap<String, LoadEvidence> {
     let evidence = ScriptEvidence {
         committed,
-        failed: IndexMap::new(),
         latency: Histogram::from_buckets(vec![(latency_ns, committed)]),
+        ..ScriptEvidence::default()
     };
     let load = LoadEvidence {
         node: node.to_owned(),
@@ -46,6 +46,7 @@ pub(crate) fn load(
         driver_cpu_ns: Some(ns(0.2)),
         pgbench: None,
         scripts: map([(script, evidence)]),
+        ..LoadEvidence::default()
     };
     map([(script, load)])
 }

@@ -9,10 +9,12 @@ mod cpu_macos;
 mod host;
 pub mod marker;
 mod roles;
+mod thread;
 
 pub use cpu::{CpuReading, CpuUse, ProcessCpu, process_cpu};
 pub use host::{HostTimes, HostUse, read_host_facts};
 pub use roles::Role;
+pub use thread::thread_cpu;
 
 /// Why a probe could not read.
 #[derive(Debug, thiserror::Error)]

@@ -8,6 +8,7 @@
 //! - `load_server`: the load driver, logins and the marker watch against a real server;
 //! - `loop_order`: the loop over a fake world;
 //! - `replication`, `shell`: real runs of small specs, and of the shell script that a plan prints;
+//! - `ledger`: real runs, their WAL by resource manager, their slots and their series;
 //! - `reports`: the report from stored records;
 //! - `specs`, `semantics`: what specs mean, the shipped ones and small ones; `schema`: what editors are told of them;
 //! - `spec_errors`, `spec_mistakes`: each kind of mistake as a user sees it, and many at once;
@@ -23,6 +24,7 @@ mod decoding;
 mod lab_faults;
 mod lab_installing;
 mod lab_servers;
+mod ledger;
 mod load_server;
 mod loop_order;
 mod replication;

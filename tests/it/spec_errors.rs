@@ -268,6 +268,7 @@ const CASES: &[Case] = &[
     ),
     case(Code::UnknownLabel, "", &[("{node=subscriber}", "{nod=subscriber}")]),
     case(Code::UnknownLabel, "value", &[("{node=subscriber}", "{role=walsneder}")]),
+    case(Code::UnknownLabel, "rmgr", &[("total.cpu{node=subscriber}", "load.wal_rmgr_bytes{rmgr=heap}")]),
     case(Code::UnknownLabel, "none", &[("drain.seconds", "drain.seconds{node=subscriber}")]),
     case(Code::UnknownVariable, "", &[("{{ clients }}", "{{ client }}")]),
     case(Code::UnknownVariable, "script", &[("{{ rows }}", "{{ row }}")]),
@@ -371,6 +372,7 @@ const CASES: &[Case] = &[
         &[("[windows]\ntotal = [\"load\", \"drain\"]", "[windows]\ntotal = [\"drain\", \"load\"]")],
     ),
     case(Code::Impossible, "wal", &[("total.cpu{node=subscriber}", "load.wal_bytes{node=subscriber}")]),
+    case(Code::Impossible, "slot", &[("total.cpu{node=subscriber}", "load.spilled_bytes{subscription=feed}")]),
     case(Code::Impossible, "version", &[("version = \"18\"", "version = \"13\"")]),
     case(Code::Impossible, "option", &[("streaming = \"off\"", "enabled = false")]),
 ];

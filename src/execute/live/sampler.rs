@@ -94,18 +94,19 @@ impl Sampler {
         }));
     }
 
-    /// The window's clock has stopped; gives its series. A query under way is not waited for.
-    pub(super) fn close(&mut self, now: Instant, cpu: &CpuReading, seen: Option<Positions>) -> NodeSeries {
-        self.stop();
-        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
-        record.add(now, cpu, seen);
-        std::mem::take(&mut record.series)
-    }
-
-    fn stop(&mut self) {
+    /// Looks no more; a query under way is not waited for. Before the readings of a window's end are taken, since none
+    /// may come after them.
+    pub(super) fn stop(&mut self) {
         if let Some(task) = self.task.take() {
             task.abort();
         }
+    }
+
+    /// The series of the window whose clock has stopped, with the readings of its end.
+    pub(super) fn close(&mut self, now: Instant, cpu: &CpuReading, seen: Option<Positions>) -> NodeSeries {
+        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        record.add(now, cpu, seen);
+        std::mem::take(&mut record.series)
     }
 }
 

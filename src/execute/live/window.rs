@@ -103,6 +103,9 @@ impl Live<'_> {
         let now = Instant::now();
         let own_cpu = thread_cpu();
         let Some(window) = self.window.take() else { return Err(Failure::new("no window is open")) };
+        for node in self.nodes.values_mut() {
+            node.sampler.stop();
+        }
         let ended = self.ended.borrow().last().filter(|_| !window.no_downstream).unwrap_or(now);
         let host = HostTimes::take().ok();
         let cpu = self.cpu();

@@ -22,7 +22,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct Sampler {
     /// Its own session; one of the runner's own.
     pub(super) session: Arc<Client>,
-    /// Prepared, which halves what a look costs the server.
+    /// Prepared: a look costs the server a quarter of what it would.
     look: Statement,
     postmaster: u32,
     record: Arc<Mutex<Record>>,

@@ -2,6 +2,7 @@
 
 pub mod event;
 pub mod live;
+pub mod settle;
 pub mod stop;
 pub mod turn;
 pub mod world;

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::event::Event;
+use super::settle;
 use super::world::{Failure, Reply, Running, World};
 use crate::plan::display::{activity_words, words};
 use crate::plan::instruction::{Filling, Instruction, PhasePlan, TurnPlan};
@@ -101,20 +102,12 @@ async fn body<W: World>(
     observe(Event::Finish);
     for instruction in &plan.finish {
         match step_of(world, instruction, stop, "finish").await? {
-            Reply::Settled(bytes) => settle(result, &bytes),
+            Reply::Settled(settled) => settle::book(&mut result.phases, &settled),
             Reply::Compared(convergence) => result.convergence = Some(convergence),
             _ => {}
         }
     }
     Ok(())
-}
-
-/// The settled statistics belong to the last phase.
-fn settle(result: &mut TurnResult, bytes: &IndexMap<String, u64>) {
-    let Some((_, last)) = result.phases.last_mut() else { return };
-    for (node, evidence) in &mut last.evidence.nodes {
-        evidence.wal_bytes_settled = bytes.get(node).copied();
-    }
 }
 
 /// One instruction that an interrupt may cut short. Node processes are the exception: they are started and stopped

@@ -6,6 +6,7 @@ use std::pin::Pin;
 
 use indexmap::IndexMap;
 
+use super::settle::Settled;
 use crate::measure::Evidence;
 use crate::plan::instruction::{Activity, Instruction};
 use crate::results::{Convergence, NodeRecord};
@@ -39,8 +40,8 @@ pub enum Reply {
     Done,
     /// A phase was closed.
     Window(Box<Evidence>),
-    /// WAL statistics after the last phase, in bytes by node.
-    Settled(IndexMap<String, u64>),
+    /// What is known only after the last phase, by node.
+    Settled(IndexMap<String, Settled>),
     /// The nodes were compared.
     Compared(Convergence),
     /// Nodes were stopped: what was read back of each.

@@ -155,7 +155,7 @@ impl Quantity {
 }
 
 fn is_cpu(metric: &Metric) -> bool {
-    let clocks = [Probe::Clock, Probe::Marker, Probe::Startup];
+    let clocks = [Probe::Clock, Probe::Marker, Probe::Startup, Probe::Series];
     metric.unit == Unit::Seconds && !metric.needs.iter().any(|probe| clocks.contains(probe))
 }
 

@@ -4,6 +4,8 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
+use super::ledger::{DecodingEvidence, Rmgrs, add_rmgrs};
+use super::series::NodeSeries;
 use crate::text::Lsn;
 
 /// Observed in one phase; consecutive phases are joined into windows by [`Evidence::join`].
@@ -40,6 +42,13 @@ pub struct Evidence {
     /// The whole machine.
     #[serde(default)]
     pub host: Option<HostEvidence>,
+    /// What was sent and decoded, by replication slot, which for a subscription has its name.
+    #[serde(default)]
+    pub decoding: IndexMap<String, DecodingEvidence>,
+    /// CPU nanoseconds of the runner's own main thread inside the clock: the loop, what it waits for, and the
+    /// sampler; in no sum.
+    #[serde(default)]
+    pub runner_cpu_ns: Option<u64>,
 }
 
 /// One node in one phase.
@@ -64,6 +73,30 @@ pub struct NodeEvidence {
     /// and so flushed their statistics. Only in the last phase.
     #[serde(default)]
     pub wal_bytes_settled: Option<u64>,
+    /// `pg_stat_wal.wal_records` when the phase began.
+    #[serde(default)]
+    pub wal_records_start: Option<u64>,
+    /// `pg_stat_wal.wal_records`, settled as `wal_bytes_settled` is.
+    #[serde(default)]
+    pub wal_records_settled: Option<u64>,
+    /// `pg_stat_wal.wal_fpi` when the phase began.
+    #[serde(default)]
+    pub wal_fpi_start: Option<u64>,
+    /// `pg_stat_wal.wal_fpi`, settled as `wal_bytes_settled` is.
+    #[serde(default)]
+    pub wal_fpi_settled: Option<u64>,
+    /// The WAL from `lsn_start` to `lsn_end` by resource manager, read after the last phase.
+    #[serde(default)]
+    pub wal_rmgrs: Option<Rmgrs>,
+    /// The WAL between the phase before and this one; part of a window that spans both.
+    #[serde(default)]
+    pub wal_rmgrs_before: Option<Rmgrs>,
+    /// Why there is no `wal_rmgrs`, where it was tried.
+    #[serde(default)]
+    pub wal_rmgrs_absent: Option<String>,
+    /// What was seen each second.
+    #[serde(default)]
+    pub series: Option<NodeSeries>,
 }
 
 /// One workload in one phase.
@@ -215,11 +248,16 @@ impl Evidence {
     }
 
     fn extend(&mut self, next: &Evidence) {
+        let offset = self.seconds;
         self.seconds += next.seconds;
         self.no_downstream = false;
         for (name, node) in &next.nodes {
-            self.nodes.entry(name.clone()).or_default().extend(node);
+            self.nodes.entry(name.clone()).or_default().extend(node, offset);
         }
+        for (name, slot) in &next.decoding {
+            self.decoding.entry(name.clone()).or_default().extend(slot);
+        }
+        self.runner_cpu_ns = add(self.runner_cpu_ns, next.runner_cpu_ns);
         for (name, load) in &next.loads {
             let whole = self.loads.entry(name.clone()).or_default();
             whole.node.clone_from(&load.node);
@@ -265,7 +303,8 @@ impl Evidence {
 }
 
 impl NodeEvidence {
-    fn extend(&mut self, next: &NodeEvidence) {
+    /// `offset` is how many seconds the clocks before took.
+    fn extend(&mut self, next: &NodeEvidence, offset: f64) {
         for (role, ns) in &next.cpu_ns {
             *self.cpu_ns.entry(role.clone()).or_default() += ns;
         }
@@ -274,6 +313,25 @@ impl NodeEvidence {
         self.lsn_end = next.lsn_end;
         self.wal_bytes_start = self.wal_bytes_start.or(next.wal_bytes_start);
         self.wal_bytes_settled = next.wal_bytes_settled;
+        self.wal_records_start = self.wal_records_start.or(next.wal_records_start);
+        self.wal_records_settled = next.wal_records_settled;
+        self.wal_fpi_start = self.wal_fpi_start.or(next.wal_fpi_start);
+        self.wal_fpi_settled = next.wal_fpi_settled;
+        // A part that is not known leaves the whole unknown.
+        self.wal_rmgrs = match (self.wal_rmgrs.take(), &next.wal_rmgrs_before, &next.wal_rmgrs) {
+            (Some(mut whole), Some(between), Some(more)) => {
+                add_rmgrs(&mut whole, between);
+                add_rmgrs(&mut whole, more);
+                Some(whole)
+            }
+            _ => None,
+        };
+        if self.wal_rmgrs_absent.is_none() {
+            self.wal_rmgrs_absent.clone_from(&next.wal_rmgrs_absent);
+        }
+        if let Some(series) = &next.series {
+            self.series.get_or_insert_default().extend(series, offset);
+        }
     }
 }
 
@@ -325,6 +383,8 @@ fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::ledger::{RmgrEvidence, SlotCounters};
+    use crate::measure::series::NodePoint;
 
     #[test]
     fn a_window_spans_positions_and_adds_the_rest() {
@@ -351,9 +411,71 @@ mod tests {
     }
 
     #[test]
+    fn the_ledger_of_a_window_holds_what_was_written_between_its_phases() {
+        let wrote = |records| Some(IndexMap::from([("Heap".to_owned(), rmgr(records))]));
+        let phase = |own, before| Evidence {
+            seconds: 2.0,
+            nodes: IndexMap::from([(
+                "p".to_owned(),
+                NodeEvidence { wal_rmgrs: wrote(own), wal_rmgrs_before: wrote(before), ..NodeEvidence::default() },
+            )]),
+            ..Evidence::default()
+        };
+        let whole = Evidence::join([&phase(1, 100), &phase(10, 1000)]);
+        assert_eq!(whole.nodes["p"].wal_rmgrs, wrote(1011));
+        let mut unknown = phase(10, 1000);
+        unknown.nodes["p"].wal_rmgrs = None;
+        unknown.nodes["p"].wal_rmgrs_absent = Some("recycled".to_owned());
+        let whole = Evidence::join([&phase(1, 100), &unknown, &phase(1, 1)]);
+        assert_eq!(whole.nodes["p"].wal_rmgrs, None);
+        assert_eq!(whole.nodes["p"].wal_rmgrs_absent.as_deref(), Some("recycled"));
+    }
+
+    fn rmgr(records: u64) -> RmgrEvidence {
+        RmgrEvidence { records, record_bytes: records * 50, fpi_bytes: records * 8 }
+    }
+
+    #[test]
+    fn series_follow_one_another_by_their_clocks_and_slots_span() {
+        let phase = |seconds: f64, sent: (u64, u64), settled| {
+            let mut series = NodeSeries::default();
+            series.push(NodePoint { at: 0.0, ..NodePoint::default() });
+            series.push(NodePoint { at: seconds, cpu_ns: vec![("walsender".to_owned(), 4)], ..NodePoint::default() });
+            let node = NodeEvidence { series: Some(series), ..NodeEvidence::default() };
+            let slot = DecodingEvidence {
+                node: "p".to_owned(),
+                sent_start: Some(Lsn(sent.0)),
+                sent_end: Some(Lsn(sent.1)),
+                counters_start: Some(SlotCounters::default()),
+                counters_settled: settled,
+            };
+            Evidence {
+                seconds,
+                nodes: IndexMap::from([("p".to_owned(), node)]),
+                decoding: IndexMap::from([("s".to_owned(), slot)]),
+                runner_cpu_ns: Some(2),
+                ..Evidence::default()
+            }
+        };
+        let settled = Some(SlotCounters { spilled_bytes: 9, ..SlotCounters::default() });
+        let phases = [phase(1.5, (0, 10), None), phase(2.0, (10, 20), None), phase(0.5, (20, 50), settled)];
+        let whole = Evidence::join(&phases);
+        let series = whole.nodes["p"].series.as_ref().expect("every phase has one");
+        assert_eq!(series.at, [0.0, 1.5, 1.5, 3.5, 3.5, 4.0]);
+        assert_eq!(series.cpu_ns["walsender"], [0, 4, 0, 4, 0, 4]);
+        let slot = &whole.decoding["s"];
+        assert_eq!((slot.sent_start, slot.sent_end), (Some(Lsn(0)), Some(Lsn(50))));
+        assert_eq!((slot.counters_settled, whole.runner_cpu_ns), (settled, Some(6)));
+        // Nothing is stored in another form than it is read.
+        let text = serde_json::to_string(&whole).expect("plain data");
+        assert_eq!(serde_json::from_str::<Evidence>(&text).expect("it reads"), whole);
+    }
+
+    #[test]
     fn a_record_of_an_older_version_still_reads() {
         let old = r#"{ "seconds": 2.5, "nodes": { "p": { "cpu_ns": { "walsender": 7 } } } }"#;
         let evidence: Evidence = serde_json::from_str(old).expect("missing fields are optional");
         assert_eq!(evidence.nodes["p"].lsn_start, None);
+        assert_eq!((evidence.decoding.len(), &evidence.nodes["p"].series), (0, &None));
     }
 }

@@ -19,11 +19,14 @@ pub enum Dim {
     Slot,
     /// A table as SQL names it, with its schema.
     Table,
+    /// A resource manager of the WAL.
+    Rmgr,
 }
 
 impl Dim {
     /// Every label.
-    pub const ALL: &'static [Dim] = &[Dim::Node, Dim::Role, Dim::Script, Dim::Subscription, Dim::Slot, Dim::Table];
+    pub const ALL: &'static [Dim] =
+        &[Dim::Node, Dim::Role, Dim::Script, Dim::Subscription, Dim::Slot, Dim::Table, Dim::Rmgr];
 
     /// The label as written.
     pub fn as_str(self) -> &'static str {
@@ -34,6 +37,7 @@ impl Dim {
             Dim::Subscription => "subscription",
             Dim::Slot => "slot",
             Dim::Table => "table",
+            Dim::Rmgr => "rmgr",
         }
     }
 }
@@ -61,6 +65,16 @@ pub enum Probe {
     Startup,
     /// The machine as a whole.
     Host,
+    /// The WAL's records by resource manager, read by `pg_walinspect` after the last phase.
+    WalRecords,
+    /// Positions of replication slots and their walsenders.
+    SlotPosition,
+    /// `pg_stat_replication_slots`, settled after the last phase.
+    SlotStatistics,
+    /// What is seen each second.
+    Series,
+    /// The runner's own CPU.
+    Runner,
 }
 
 impl fmt::Display for Probe {
@@ -76,6 +90,11 @@ impl fmt::Display for Probe {
             Probe::Sync => "an initial copy",
             Probe::Startup => "the start of an apply worker",
             Probe::Host => "the host",
+            Probe::WalRecords => "WAL by resource manager",
+            Probe::SlotPosition => "positions of a replication slot",
+            Probe::SlotStatistics => "settled statistics of a replication slot",
+            Probe::Series => "the lag of a replication slot",
+            Probe::Runner => "the runner's own CPU",
         })
     }
 }
@@ -153,6 +172,8 @@ pub enum Absent {
     NoRate,
     /// No load has a latency limit.
     NoLatencyLimit,
+    /// It was tried, and this stood in the way: a node and its reason.
+    Refused(String, String),
 }
 
 impl fmt::Display for Absent {
@@ -165,6 +186,7 @@ impl fmt::Display for Absent {
             Absent::NoLatencyLimit => f.write_str("no load has a `latency_limit`"),
             Absent::NothingCommitted => f.write_str("no transaction committed"),
             Absent::NotByPgbench => f.write_str("no load of this window is by pgbench"),
+            Absent::Refused(node, reason) => write!(f, "on {node}: {reason}"),
         }
     }
 }
@@ -243,3 +265,29 @@ pub const CLIENT: &str = "client backend";
 
 /// What exited in a window in which pgbench ran a load on the node: its sessions end with it.
 pub const CLIENTS_EXITED: &str = "client backends (exited)";
+
+/// Resource managers of the server, as `pg_walinspect` names them; those of extensions have names of their own.
+pub const RMGRS: &[&str] = &[
+    "XLOG",
+    "Transaction",
+    "Storage",
+    "CLOG",
+    "Database",
+    "Tablespace",
+    "MultiXact",
+    "RelMap",
+    "Standby",
+    "Heap2",
+    "Heap",
+    "Btree",
+    "Hash",
+    "Gin",
+    "Gist",
+    "Sequence",
+    "SPGist",
+    "BRIN",
+    "CommitTs",
+    "ReplicationOrigin",
+    "Generic",
+    "LogicalMessage",
+];

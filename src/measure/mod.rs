@@ -9,8 +9,10 @@ pub mod computed;
 pub mod evidence;
 pub mod histogram;
 pub mod host;
+pub mod ledger;
 pub mod metric;
 pub mod name;
+pub mod series;
 
 pub use catalogue::{CATALOGUE, UNDER_PGBENCH, find};
 pub use computed::{Computed, Operator, Quantity};
@@ -20,5 +22,7 @@ pub use evidence::{
 };
 pub use histogram::Histogram;
 pub use host::HostFacts;
+pub use ledger::{DecodingEvidence, RmgrEvidence, Rmgrs, SlotCounters};
 pub use metric::{Absent, Better, Dim, Labels, Metric, Probe, Reading, Unit};
 pub use name::{Reference, ReferenceError};
+pub use series::{NodePoint, NodeSeries, SlotPoint, SlotSeries};

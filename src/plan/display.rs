@@ -391,8 +391,9 @@ pub fn words(instruction: &Instruction) -> (String, Option<String>) {
         Instruction::Open { phase, follows: true } => (format!("go on with the clock of {phase}"), None),
         Instruction::Close { phase } => (format!("stop the clock of {phase} and read the counters"), None),
         Instruction::Settle => {
-            let text = "close the load's connections, disable the subscriptions, end the consumers, read the settled statistics";
-            (text.to_owned(), None)
+            let what = "close the load's connections, disable the subscriptions, end the consumers, read the settled \
+                        statistics, then the WAL of each phase by resource manager (pg_walinspect, rolled back)";
+            (what.to_owned(), None)
         }
         Instruction::Verify { projections } => {
             let list: Vec<String> = projections

@@ -184,8 +184,8 @@ pub enum Instruction {
         /// Phase.
         phase: String,
     },
-    /// After the last phase, outside every clock: close the load's connections, disable the subscriptions, and
-    /// read the statistics that exiting workers flush.
+    /// After the last phase, outside every clock: close the load's connections, disable the subscriptions, read the
+    /// statistics that exiting workers flush, and the WAL of each phase by resource manager.
     Settle,
     /// Compare what is replicated.
     Verify {

@@ -10,11 +10,13 @@ mod host;
 pub mod marker;
 mod passing;
 mod roles;
+mod thread;
 
 pub use cpu::{CpuReading, CpuUse, ProcessCpu, process_cpu};
 pub use host::{HostTimes, HostUse, read_host_facts};
 pub use passing::Passing;
 pub use roles::Role;
+pub use thread::thread_cpu;
 
 /// Why a probe could not read.
 #[derive(Debug, thiserror::Error)]

@@ -9,8 +9,9 @@ use super::claims::ClaimView;
 use super::differences::DifferencesView;
 use super::excluded::{ExcludedRun, FailedTransactions};
 use super::footnotes::Footnote;
-use super::format::{counted, thousands};
+use super::format::{NONE, counted, thousands};
 use super::grid::{Align, Entry, Grid, escaped};
+use super::ledger::{COLUMNS as LEDGER_COLUMNS, LedgerView};
 use super::tables::{RowView, TableView};
 use super::view::View;
 use crate::stats::ROUNDS_FOR_INTERVAL;
@@ -53,6 +54,8 @@ struct Page<'a> {
     tables: Vec<Drawn>,
     excluded: Vec<Item>,
     failed_transactions: String,
+    ledger: String,
+    ledger_notes: Vec<String>,
     notes: Vec<String>,
     environment: Vec<String>,
     settings: String,
@@ -97,6 +100,8 @@ fn page(view: &View) -> Page<'_> {
         tables: view.tables.iter().map(table).collect(),
         excluded: view.excluded.iter().map(excluded).collect(),
         failed_transactions: failed_transactions(&view.failed_transactions),
+        ledger: ledger(&view.ledger),
+        ledger_notes: footnotes(&view.ledger.footnotes),
         notes: view.notes.iter().map(|note| tame(note)).collect(),
         environment: view.environment.lines.iter().map(|(label, text)| format!("{label}: {}", tame(text))).collect(),
         settings: settings(view),
@@ -265,6 +270,32 @@ fn failed_transactions(failed: &[FailedTransactions]) -> String {
             thousands(failed as f64).as_str().into(),
             by_state.join(", ").as_str().into(),
         ]);
+    }
+    grid.draw()
+}
+
+/// Medians only: a spec's own table shows ranges.
+fn ledger(view: &LedgerView) -> String {
+    if view.rows.is_empty() {
+        return String::new();
+    }
+    let mut grid = Grid::default();
+    grid.column("Scenario", Align::Left);
+    grid.column("Node", Align::Left);
+    grid.column("n", Align::Right);
+    for (_, heading) in LEDGER_COLUMNS {
+        grid.column(heading, Align::Right);
+    }
+    grid.column("Mostly", Align::Left);
+    for row in &view.rows {
+        let mut entries: Vec<Entry> = vec![row.title.as_str().into(), row.node.as_str().into()];
+        entries.push(row.n.to_string().as_str().into());
+        entries.extend(LEDGER_COLUMNS.map(|(metric, _)| match row.medians.get(metric) {
+            Some(median) => thousands(median.round()).as_str().into(),
+            None => NONE.into(),
+        }));
+        entries.push(Entry { mark: row.mark.clone(), ..row.mostly().as_str().into() });
+        grid.row(entries);
     }
     grid.draw()
 }

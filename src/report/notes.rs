@@ -20,6 +20,7 @@ pub(super) fn notes(runs: Runs<'_>) -> Vec<String> {
     notes.extend(exited(runs));
     notes.extend(unknown(runs));
     notes.extend(recorded(runs));
+    notes.extend(series(runs));
     notes
 }
 
@@ -143,6 +144,21 @@ fn unknown(runs: Runs<'_>) -> Option<String> {
     }
     (!scenarios.is_empty())
         .then(|| format!("Runs of {} are not shown: this spec has no such scenario.", listed(&scenarios)))
+}
+
+/// Where the series are.
+fn series(runs: Runs<'_>) -> Option<String> {
+    let has = |sample: &&Sample| {
+        sample.phases.values().flat_map(|phase| phase.evidence.nodes.values()).any(|node| node.series.is_some())
+    };
+    let with = runs.samples.iter().filter(has).count();
+    (with > 0).then(|| {
+        format!(
+            "Time series of {} (each second: CPU by role, WAL, and each slot's lag and retained WAL) are in \
+             `report.json` under `runs[].series`.",
+            counted(with, "run")
+        )
+    })
 }
 
 /// What the runner noted while it ran: once each, with the scenarios it was noted in unless that is all of them.

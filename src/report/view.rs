@@ -13,9 +13,11 @@ use super::environment::{EnvironmentView, environment, versions_text};
 use super::excluded::{ExcludedRun, FailedTransactions, excluded, failed_transactions};
 use super::figures::Runs;
 use super::format::counted;
+use super::ledger::{LedgerView, ledger};
 use super::notes::notes;
 use super::summary::Summary;
 use super::tables::{TableView, table};
+use crate::measure::NodeSeries;
 use crate::results::record::FORMAT;
 use crate::results::{Convergence, NodeRecord, Outcome, RunRecord, Sample};
 
@@ -44,6 +46,8 @@ pub struct View {
     pub excluded: Vec<ExcludedRun>,
     /// Transactions that failed.
     pub failed_transactions: Vec<FailedTransactions>,
+    /// What each node wrote to its WAL.
+    pub ledger: LedgerView,
     /// What else a reader should know.
     pub notes: Vec<String>,
     /// How it was run.
@@ -81,6 +85,8 @@ pub struct RunFigures {
     pub convergence: Option<Convergence>,
     /// Nodes as they really were.
     pub nodes: IndexMap<String, NodeRecord>,
+    /// What was seen each second, as stored: by phase and node.
+    pub series: IndexMap<String, IndexMap<String, NodeSeries>>,
 }
 
 /// A figure of a run, or why there is none.
@@ -115,6 +121,7 @@ impl View {
             tables: spec.tables.iter().map(|spec| table(spec, runs)).collect(),
             excluded,
             failed_transactions,
+            ledger: ledger(runs),
             notes: notes(runs),
             environment,
             definitions: definitions(runs),
@@ -195,5 +202,15 @@ fn figures(sample: &Sample, runs: Runs<'_>) -> RunFigures {
         figures,
         convergence: sample.convergence.clone(),
         nodes: sample.nodes.clone(),
+        series: sample
+            .phases
+            .iter()
+            .map(|(phase, record)| {
+                let nodes = record.evidence.nodes.iter();
+                let series = nodes.filter_map(|(node, observed)| Some((node.clone(), observed.series.clone()?)));
+                (phase.clone(), series.collect::<IndexMap<_, _>>())
+            })
+            .filter(|(_, nodes)| !nodes.is_empty())
+            .collect(),
     }
 }

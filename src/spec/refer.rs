@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 
-use crate::measure::metric::ROLES;
+use crate::measure::metric::{RMGRS, ROLES};
 use crate::measure::{Computed, Dim, Probe, Quantity, Reference, ReferenceError};
 use crate::spec::field::At;
 use crate::spec::unread::Unread;
@@ -161,6 +161,7 @@ pub(super) fn reference(
             Dim::Subscription => known.subscriptions.iter().map(String::as_str).collect(),
             Dim::Slot => known.slots.iter().map(String::as_str).collect(),
             Dim::Role => ROLES.to_vec(),
+            Dim::Rmgr => RMGRS.to_vec(),
             Dim::Table => Vec::new(),
         };
         let (certain, table) = match dim {
@@ -168,7 +169,7 @@ pub(super) fn reference(
             Dim::Script => (known.scripts_known, "workloads"),
             Dim::Subscription => (true, "subscriptions"),
             Dim::Slot => (true, "slots"),
-            Dim::Role => (true, ""),
+            Dim::Role | Dim::Rmgr => (true, ""),
             // A publication may hold tables that no one has named.
             Dim::Table => (false, ""),
         };
@@ -193,9 +194,16 @@ pub(super) fn reference(
             );
         }
     }
+    let settled = reference.metric.needs.iter().find_map(|probe| match probe {
+        Probe::WalStatistics => {
+            Some(", or use what is known of any: `wal_lsn_bytes`, `wal_rmgr_bytes`, `wal_rmgr_records`")
+        }
+        Probe::SlotStatistics => Some(""),
+        _ => None,
+    });
     if good
         && known.windows_known
-        && reference.metric.needs.contains(&Probe::WalStatistics)
+        && let Some(instead) = settled
         && !known.last_windows.contains(&reference.window)
     {
         issues.push(
@@ -205,7 +213,7 @@ pub(super) fn reference(
                 place(reference.window_range.clone()),
                 "does not end with the last phase",
             )
-            .help("name a window that ends with the last phase, or use `wal_lsn_bytes`"),
+            .help(format!("name a window that ends with the last phase{instead}")),
         );
         return None;
     }

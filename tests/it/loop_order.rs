@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use runner::execute::settle::{PhaseLedger, Settled, WalCounters};
 use runner::execute::turn::{TurnResult, turn};
 use runner::execute::world::{Failure, Reply, Running, World};
-use runner::measure::{Evidence, NodeEvidence};
+use runner::measure::{DecodingEvidence, Evidence, NodeEvidence, RmgrEvidence, Rmgrs, SlotCounters};
 use runner::plan::instruction::{Activity, Condition, Filling, Instruction, PhasePlan, SqlText, Stage, Step, TurnPlan};
 use runner::results::{Convergence, NodeRecord, Outcome, TableComparison, TableDigest};
 use tokio::sync::{oneshot, watch};
@@ -59,6 +60,17 @@ fn name(instruction: &Instruction) -> String {
     }
 }
 
+/// What a node that wrote WAL in both phases tells in the end.
+fn settled() -> Settled {
+    let heap = |records| IndexMap::from([("Heap".to_owned(), RmgrEvidence { records, ..RmgrEvidence::default() })]);
+    let ledger = IndexMap::from([
+        ("load".to_owned(), PhaseLedger { before: IndexMap::new(), inside: heap(3) }),
+        ("drain".to_owned(), PhaseLedger { before: heap(1), inside: heap(2) }),
+    ]);
+    let slots = IndexMap::from([("feed".to_owned(), SlotCounters { spill_count: 5, ..SlotCounters::default() })]);
+    Settled { wal: WalCounters { bytes: 77, records: 7, fpi: 1 }, slots, ledger: Ok(ledger) }
+}
+
 fn activity_name(activity: &Activity) -> String {
     match activity {
         Activity::Load { workload } => format!("load {workload}"),
@@ -82,9 +94,11 @@ impl World for Fake {
         Ok(match instruction {
             Instruction::Close { .. } => {
                 let nodes = IndexMap::from([("p".to_owned(), NodeEvidence::default())]);
-                Reply::Window(Box::new(Evidence { seconds: 1.0, nodes, ..Evidence::default() }))
+                let feed = DecodingEvidence { node: "p".to_owned(), ..DecodingEvidence::default() };
+                let decoding = IndexMap::from([("feed".to_owned(), feed)]);
+                Reply::Window(Box::new(Evidence { seconds: 1.0, nodes, decoding, ..Evidence::default() }))
             }
-            Instruction::Settle => Reply::Settled(IndexMap::from([("p".to_owned(), 77)])),
+            Instruction::Settle => Reply::Settled(IndexMap::from([("p".to_owned(), settled())])),
             Instruction::Verify { .. } => Reply::Compared(Convergence {
                 tables: vec![TableComparison {
                     table: "public.items".into(),
@@ -239,6 +253,14 @@ async fn success_builds_runs_settles_compares_and_takes_down() {
     assert_eq!(result.phases.keys().collect::<Vec<_>>(), ["load", "drain"]);
     assert_eq!(result.phases["drain"].evidence.nodes["p"].wal_bytes_settled, Some(77));
     assert_eq!(result.phases["load"].evidence.nodes["p"].wal_bytes_settled, None);
+    let slot = |phase: &str| result.phases[phase].evidence.decoding["feed"].counters_settled;
+    assert_eq!((slot("load"), slot("drain").map(|counters| counters.spill_count)), (None, Some(5)));
+    // The WAL itself belongs to the phase that it was written in.
+    for (phase, inside, before) in [("load", 3, None), ("drain", 2, Some(1))] {
+        let node = &result.phases[phase].evidence.nodes["p"];
+        let records = |rmgrs: &Option<Rmgrs>| Some(rmgrs.as_ref()?.get("Heap")?.records);
+        assert_eq!((records(&node.wal_rmgrs), records(&node.wal_rmgrs_before)), (Some(inside), before));
+    }
     assert!(result.nodes.contains_key("p"));
 }
 

@@ -9,6 +9,7 @@
 //! - `loop_order`: the loop over a fake world;
 //! - `pgbench`: loads by pgbench, its scripts and its tables;
 //! - `replication`, `shell`: real runs of small specs, and of the shell script that a plan prints;
+//! - `ledger`: real runs, their WAL by resource manager, their slots and their series;
 //! - `reports`: the report from stored records;
 //! - `specs`, `semantics`: what specs mean, the shipped ones and small ones; `schema`: what editors are told of them;
 //! - `spec_errors`, `spec_mistakes`: each kind of mistake as a user sees it, and many at once;
@@ -24,6 +25,7 @@ mod decoding;
 mod lab_faults;
 mod lab_installing;
 mod lab_servers;
+mod ledger;
 mod load_server;
 mod loop_order;
 mod pgbench;

@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use runner::measure::Evidence;
+use indexmap::IndexMap;
+use runner::measure::{Evidence, NodePoint, NodeSeries, RmgrEvidence};
 use runner::report::{FigureOfRun, Input, View, exit_status, json, markdown};
 use runner::results::{Outcome, RunRecord, Sample, Store};
 use runner::spec::Spec;
 use runner::stats::Outcome as Judged;
+use runner::text::Lsn;
 
 use crate::support::published::{MEDIANS, REPLICA_IDENTITY_FULL, hidden_cpu_cost, replica_identity_full};
 use crate::support::records::{compared, host, map, ns, server};
@@ -121,6 +123,55 @@ fn failed_diverged_and_interrupted_runs_are_shown_and_count_nowhere() {
     assert_eq!(code(&view, false), 130);
     assert_eq!((view.summary.valid, view.summary.failed.len()), (2, 2));
     insta::assert_snapshot!(page(&records));
+}
+
+#[test]
+fn the_wal_ledger_has_medians_over_the_measured_phases_and_says_what_is_not_known() {
+    let (spec, run, mut samples) = replica_identity_full();
+    assert!(!page(&replica_identity_full()).contains("WAL ledger"), "older records count nothing");
+    for (sample, more) in samples.iter_mut().filter(|sample| sample.scenario == "btree").zip([0, 100, 800]) {
+        let wrote = |record_bytes, fpi_bytes| RmgrEvidence { records: 4, record_bytes, fpi_bytes };
+        let backlog = sample.phases["backlog"].evidence.nodes.get_mut("publisher").expect("just made");
+        backlog.wal_rmgrs = Some(map([("Heap", wrote(600 + more, 0)), ("Btree", wrote(100, 200))]));
+        backlog.lsn_start = Some(Lsn(1000));
+        backlog.wal_bytes_start = Some(5000);
+        backlog.wal_records_start = Some(50);
+        backlog.wal_fpi_start = Some(5);
+        let mut series = NodeSeries::default();
+        series.push(NodePoint { at: 0.0, wal_bytes: Some(0), ..NodePoint::default() });
+        backlog.series = Some(series);
+        let apply = sample.phases["apply"].evidence.nodes.get_mut("publisher").expect("just made");
+        apply.wal_rmgrs = Some(map([("Heap", wrote(100, 0)), ("XLOG", wrote(3, 0))]));
+        apply.wal_rmgrs_before = Some(map([("Heap", wrote(50, 0))]));
+        apply.lsn_end = Some(Lsn(2100 + more));
+        apply.wal_bytes_settled = Some(6050 + more);
+        apply.wal_records_settled = Some(70);
+        apply.wal_fpi_settled = Some(5);
+        let subscriber = sample.phases["apply"].evidence.nodes.get_mut("subscriber").expect("just made");
+        subscriber.wal_rmgrs_absent = Some("too old".to_owned());
+    }
+    let records = (spec, run, samples);
+    let view = view(&records);
+    assert_eq!(view.ledger.rows.len(), 2, "the other scenario's records are older");
+    let row = &view.ledger.rows[0];
+    assert_eq!((row.scenario.as_str(), row.node.as_str(), row.n), ("btree", "publisher", 3));
+    let medians = map([
+        ("wal_lsn_bytes", 1200.0),
+        ("wal_bytes", 1150.0),
+        ("wal_records", 20.0),
+        ("wal_fpi", 0.0),
+        ("wal_bytes_per_transaction", 1150.0),
+    ]);
+    let named: IndexMap<String, f64> = row.medians.iter().map(|(name, median)| ((*name).to_owned(), *median)).collect();
+    assert_eq!(named, medians);
+    assert_eq!(row.rmgr_bytes, map([("Heap", 850.0), ("Btree", 300.0), ("XLOG", 3.0)]));
+    let page = page(&records);
+    assert!(page.contains("| Heap 74 % and Btree 26 % "), "{page}");
+    assert!(page.contains("| –¹") && page.contains("- ¹ too old"), "{page}");
+    assert!(page.contains("Time series of 3 runs"), "{page}");
+    let json: serde_json::Value = serde_json::from_str(&json(&view)).expect("it is JSON");
+    assert_eq!(json["runs"][1]["series"]["backlog"]["publisher"]["at"], serde_json::json!([0.0]));
+    assert_eq!(json["runs"][0]["series"], serde_json::json!({}));
 }
 
 #[test]

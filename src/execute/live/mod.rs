@@ -3,10 +3,13 @@
 
 mod conditions;
 mod consumers;
+mod edge;
 mod health;
+mod ledger;
 mod marker;
 mod node;
 mod pgbench;
+mod sampler;
 mod sync;
 mod verify;
 mod window;
@@ -87,6 +90,8 @@ pub struct Live<'a> {
     boundary: Option<Boundary>,
     /// Whether no window was opened yet.
     first_window: bool,
+    /// Where each node's WAL stood at the edges of the phases so far.
+    stretches: IndexMap<String, Vec<ledger::Stretch>>,
     /// Seconds waited for a launcher since the last window closed.
     launcher_wait: Option<f64>,
     ended: Rc<RefCell<Ended>>,
@@ -123,6 +128,7 @@ impl<'a> Live<'a> {
             window: None,
             boundary: None,
             first_window: true,
+            stretches: IndexMap::new(),
             launcher_wait: None,
             ended: Rc::default(),
             connections: Vec::new(),
@@ -304,7 +310,9 @@ impl World for Live<'_> {
                 Activity::Received { .. } | Activity::Startup { .. } | Activity::Sync { .. } => {}
             },
             Instruction::Open { follows, .. } => self.open(*follows).await?,
-            Instruction::Close { .. } => return self.close().await.map(|evidence| Reply::Window(Box::new(evidence))),
+            Instruction::Close { phase } => {
+                return self.close(phase).await.map(|evidence| Reply::Window(Box::new(evidence)));
+            }
             Instruction::Settle => return self.settle().await.map(Reply::Settled),
             Instruction::Verify { projections } => return self.verify(projections).await.map(Reply::Compared),
         }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use indexmap::IndexMap;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage, SimpleQueryRow};
 
+use super::sampler::Sampler;
 use super::{Live, Records};
 use crate::execute::world::{Failure, Reply};
 use crate::lab::{self, InitdbOptions, NodeRequest, RunningNode};
@@ -24,6 +25,8 @@ const LOG_LINE_PREFIX: &str = "%m [%p] %b ";
 pub(super) struct LiveNode {
     pub(super) node: RunningNode,
     pub(super) control: Rc<Client>,
+    /// Looks each second while a window is open.
+    pub(super) sampler: Sampler,
     pub(super) major: u32,
     /// Backends that serve the runner's own sessions.
     pub(super) own_sessions: Vec<u32>,
@@ -183,14 +186,22 @@ impl Live<'_> {
     }
 }
 
-async fn connect(node: RunningNode) -> Result<LiveNode, Failure> {
+/// A session of the runner's own, through the socket.
+async fn session(node: &RunningNode, application_name: &str) -> Result<Client, Failure> {
     let mut config = tokio_postgres::Config::new();
-    config.host_path(&node.socket_dir).port(node.port).user("postgres").dbname("postgres").application_name("runner");
+    config.host_path(&node.socket_dir).port(node.port).user("postgres").dbname("postgres");
+    config.application_name(application_name);
     let (client, connection) = config.connect(NoTls).await.map_err(|error| Failure::new(server_words(&error)))?;
     // It ends with the client or the server; its error comes out of the client's own call.
     tokio::spawn(async move {
         let _ = connection.await;
     });
+    Ok(client)
+}
+
+async fn connect(node: RunningNode) -> Result<LiveNode, Failure> {
+    let client = session(&node, "runner").await?;
+    let sampler = session(&node, "runner sampler").await?;
     if let Some(password) = &node.password {
         let salt = lab::password::random_salt().map_err(|error| Failure::new(error.to_string()))?;
         let verifier = lab::password::scram_verifier(password, &salt);
@@ -203,6 +214,7 @@ async fn connect(node: RunningNode) -> Result<LiveNode, Failure> {
     )
     .await?;
     let first = first.first().ok_or_else(|| Failure::new("the server gave no version"))?;
+    let sampler_pid = rows(&sampler, "SELECT pg_backend_pid()").await?;
     let text = |index: usize| first.get(index).unwrap_or_default().to_owned();
     let settings = rows(
         &client,
@@ -215,11 +227,13 @@ async fn connect(node: RunningNode) -> Result<LiveNode, Failure> {
         .iter()
         .map(|row| (row.get(0).unwrap_or_default().to_owned(), row.get(1).unwrap_or_default().to_owned()))
         .collect();
+    let pids = [first.get(0), sampler_pid.first().and_then(|row| row.get(0))];
     Ok(LiveNode {
+        sampler: Sampler::new(sampler, node.pid).await?,
         node,
         control: Rc::new(client),
         major: text(2).parse::<u32>().unwrap_or(0) / 10_000,
-        own_sessions: text(0).parse().into_iter().collect(),
+        own_sessions: pids.into_iter().flatten().filter_map(|pid| pid.parse().ok()).collect(),
         worker_started: None,
         record: NodeRecord { version: text(1), settings, lifetime_cpu_ns: None },
     })

@@ -5,8 +5,11 @@ use std::time::{Duration, Instant};
 use indexmap::IndexMap;
 
 use super::consumers::ConsumerReading;
+use super::edge::Edge;
+use super::ledger::{self, Stretch};
 use super::sync::TableSync;
 use super::{Ended, EndedLoad, Live};
+use crate::execute::settle::Settled;
 use crate::execute::world::Failure;
 use crate::load::{LoadReport, OpenConnections};
 use crate::measure::metric::CLIENTS_EXITED;
@@ -14,8 +17,7 @@ use crate::measure::{
     Evidence, Histogram, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence, SyncEvidence,
 };
 use crate::plan::instruction::Condition;
-use crate::probe::{CpuReading, CpuUse, HostTimes, Role};
-use crate::text::Lsn;
+use crate::probe::{CpuReading, CpuUse, HostTimes, Role, thread_cpu};
 
 /// How long exiting backends and workers may take to flush their statistics; 14 needs up to 1.5 s.
 const SETTLE_BOUND: Duration = Duration::from_secs(5);
@@ -27,7 +29,9 @@ const QUIET: Duration = Duration::from_millis(1500);
 pub(super) struct Boundary {
     at: Instant,
     cpu: IndexMap<String, CpuReading>,
-    wal: IndexMap<String, (Lsn, u64)>,
+    edges: IndexMap<String, Edge>,
+    /// CPU of this thread.
+    own_cpu: Duration,
     host: Option<HostTimes>,
     consumers: IndexMap<String, ConsumerReading>,
 }
@@ -47,17 +51,13 @@ impl Window {
     }
 }
 
-const WAL: &str = "SELECT pg_current_wal_insert_lsn(), wal_bytes FROM pg_catalog.pg_stat_wal";
-
 impl Live<'_> {
-    async fn wal(&self) -> Result<IndexMap<String, (Lsn, u64)>, Failure> {
+    async fn edges(&self) -> Result<IndexMap<String, Edge>, Failure> {
         let mut out = IndexMap::new();
         for (name, node) in &self.nodes {
-            let rows = node.rows(WAL).await?;
-            let row = rows.first().ok_or_else(|| Failure::new(format!("`{name}` tells no WAL position")))?;
-            let lsn = row.get(0).and_then(|lsn| lsn.parse().ok()).unwrap_or_default();
-            let bytes = row.get(1).and_then(|bytes| bytes.parse().ok()).unwrap_or_default();
-            out.insert(name.clone(), (lsn, bytes));
+            let edge = Edge::read(&node.control).await;
+            let edge = edge.map_err(|failure| Failure::new(format!("`{name}`: {}", failure.reason)))?;
+            out.insert(name.clone(), edge);
         }
         Ok(out)
     }
@@ -80,13 +80,18 @@ impl Live<'_> {
             None => {
                 self.release_loads().await?;
                 self.flush_own_statistics().await?;
-                let wal = self.wal().await?;
+                let edges = self.edges().await?;
                 let cpu = self.cpu()?;
                 let consumers = self.read_consumers();
                 let host = HostTimes::take().ok();
-                Boundary { at: Instant::now(), cpu, wal, host, consumers }
+                let own_cpu = thread_cpu();
+                Boundary { at: Instant::now(), cpu, edges, own_cpu, host, consumers }
             }
         };
+        for (name, edge) in &start.edges {
+            let (node, cpu) = (&mut self.nodes[name.as_str()], &start.cpu[name.as_str()]);
+            node.sampler.open(start.at, &node.own_sessions, cpu, (edge.lsn, edge.slots.clone()));
+        }
         // The connections of a load stay open beyond its window, until closing them is counted nowhere.
         let ended = std::mem::take(&mut *self.ended.borrow_mut());
         self.connections.extend(ended.loads.into_values().map(|load| load.finished.connections));
@@ -95,9 +100,13 @@ impl Live<'_> {
     }
 
     /// The clock stops when the last activity ended, not when that was heard of.
-    pub(super) async fn close(&mut self) -> Result<Evidence, Failure> {
+    pub(super) async fn close(&mut self, phase: &str) -> Result<Evidence, Failure> {
         let now = Instant::now();
+        let own_cpu = thread_cpu();
         let Some(window) = self.window.take() else { return Err(Failure::new("no window is open")) };
+        for node in self.nodes.values_mut() {
+            node.sampler.stop();
+        }
         let ended = self.ended.borrow().last().filter(|_| !window.no_downstream).unwrap_or(now);
         let host = HostTimes::take().ok();
         let of_pgbench = self.nodes_under_pgbench();
@@ -105,7 +114,7 @@ impl Live<'_> {
         let cpu = self.cpu();
         let consumers = self.read_consumers();
         // After an interrupt a session may still be busy with what was cut short.
-        let wal = if *self.stop.borrow() { None } else { Some(self.wal().await?) };
+        let edges = if *self.stop.borrow() { None } else { Some(self.edges().await?) };
         let cpu = cpu?;
         let start = &window.start;
         let mut evidence = Evidence {
@@ -113,21 +122,32 @@ impl Live<'_> {
             no_downstream: window.no_downstream,
             launcher_wait_seconds: self.launcher_wait.take(),
             slots: self.consumed(&start.consumers, &consumers),
+            runner_cpu_ns: u64::try_from(own_cpu.saturating_sub(start.own_cpu).as_nanos()).ok(),
             ..Evidence::default()
         };
         for (name, reading) in &cpu {
-            let Some(before) = start.cpu.get(name) else { continue };
-            let used = reading.since(before, &self.nodes[name.as_str()].own_sessions);
-            let wal_start = start.wal.get(name);
+            let (Some(before), Some(first)) = (start.cpu.get(name), start.edges.get(name)) else { continue };
+            let node = &mut self.nodes[name.as_str()];
+            let used = reading.since(before, &node.own_sessions);
+            let last = edges.as_ref().and_then(|edges| edges.get(name));
+            let series = node.sampler.close(now, reading, last.map(|last| (last.lsn, last.slots.clone())));
+            if let Some(last) = last {
+                let stretch = Stretch { phase: phase.to_owned(), start: first.lsn, end: last.lsn };
+                self.stretches.entry(name.clone()).or_default().push(stretch);
+            }
+            evidence.decoding.extend(first.slots_until(last, name));
             evidence.nodes.insert(
                 name.clone(),
                 NodeEvidence {
                     cpu_ns: by_role(&used, of_pgbench.contains(name).then(|| self.passed(name, before, reading))),
                     runner_sessions_ns: used.own_sessions_ns,
-                    lsn_start: wal_start.map(|(lsn, _)| *lsn),
-                    lsn_end: wal.as_ref().and_then(|wal| wal.get(name)).map(|(lsn, _)| *lsn),
-                    wal_bytes_start: wal_start.map(|(_, bytes)| *bytes),
-                    wal_bytes_settled: None,
+                    lsn_start: Some(first.lsn),
+                    lsn_end: last.map(|last| last.lsn),
+                    wal_bytes_start: Some(first.wal.bytes),
+                    wal_records_start: Some(first.wal.records),
+                    wal_fpi_start: Some(first.wal.fpi),
+                    series: Some(series),
+                    ..NodeEvidence::default()
                 },
             );
         }
@@ -144,7 +164,7 @@ impl Live<'_> {
             });
         }
         self.take_in(&window, &mut evidence);
-        self.boundary = wal.map(|wal| Boundary { at: ended, cpu, wal, host, consumers });
+        self.boundary = edges.map(|edges| Boundary { at: ended, cpu, edges, own_cpu, host, consumers });
         Ok(evidence)
     }
 
@@ -298,8 +318,8 @@ impl Live<'_> {
     }
 
     /// Disables the subscriptions, so that every process that wrote WAL has exited and flushed its statistics; then
-    /// reads them. The load's connections are closed already.
-    pub(super) async fn settle(&mut self) -> Result<IndexMap<String, u64>, Failure> {
+    /// reads them, and the WAL itself. The load's connections are closed first.
+    pub(super) async fn settle(&mut self) -> Result<IndexMap<String, Settled>, Failure> {
         self.release_loads().await?;
         let names: Vec<String> = self.cell.scenario.subscriptions.keys().cloned().collect();
         for name in &names {
@@ -311,8 +331,15 @@ impl Live<'_> {
         }
         self.end_consumers().await?;
         self.note_scans().await?;
-        let last = self.quiet_wal().await?;
-        Ok(last.into_iter().map(|(name, (_, bytes))| (name, bytes)).collect())
+        let mut settled = IndexMap::new();
+        for (name, edge) in self.quiet_wal().await? {
+            let node = self.node(&name)?;
+            let stretches = self.stretches.get(&name).map(Vec::as_slice).unwrap_or_default();
+            // From here on the node writes WAL that is in no figure.
+            let ledger = ledger::read(&node.sampler.session, node.major, stretches).await;
+            settled.insert(name, Settled { wal: edge.wal, slots: edge.decoded, ledger });
+        }
+        Ok(settled)
     }
 
     /// A session reports its statistics at most once a second, so what the runner's own sessions wrote while building
@@ -329,10 +356,10 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// WAL counters; on 14, whose statistics collector hears of everything with a delay and cannot be hurried, once
+    /// Statistics; on 14, whose statistics collector hears of everything with a delay and cannot be hurried, once
     /// they have stood still for a while.
-    async fn quiet_wal(&self) -> Result<IndexMap<String, (Lsn, u64)>, Failure> {
-        let mut last = self.wal().await?;
+    async fn quiet_wal(&self) -> Result<IndexMap<String, Edge>, Failure> {
+        let mut last = self.edges().await?;
         if self.nodes.values().all(|node| node.major >= 15) {
             return Ok(last);
         }
@@ -340,8 +367,10 @@ impl Live<'_> {
         let mut quiet = Instant::now();
         while began.elapsed() < SETTLE_BOUND && quiet.elapsed() < QUIET {
             tokio::time::sleep(Duration::from_millis(100)).await;
-            let next = self.wal().await?;
-            if next.iter().any(|(name, (_, bytes))| last.get(name).is_some_and(|(_, before)| before != bytes)) {
+            let next = self.edges().await?;
+            if next.iter().any(|(name, edge)| {
+                last.get(name).is_some_and(|last| (last.wal, &last.decoded) != (edge.wal, &edge.decoded))
+            }) {
                 quiet = Instant::now();
             }
             last = next;

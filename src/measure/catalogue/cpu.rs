@@ -16,6 +16,16 @@ pub(super) static METRICS: &[Metric] = &[
         read: cpu,
     },
     Metric {
+        name: "runner_cpu",
+        unit: Unit::Seconds,
+        better: Better::Lower,
+        dims: &[],
+        needs: &[Probe::Runner],
+        about: "CPU of the runner's own thread that waits and samples, inside the clock; in no other figure",
+        ratio_floor: 0.1,
+        read: |e, _| e.runner_cpu_ns.map(|ns| ns as f64 / 1e9).ok_or(Absent::NotObserved(Probe::Runner)),
+    },
+    Metric {
         name: "runner_sessions_cpu",
         unit: Unit::Seconds,
         better: Better::Lower,

@@ -1,9 +1,11 @@
 //! Every metric. One file a field; a metric over evidence that is there is one entry and its test.
 
 mod cpu;
+mod decoding;
 mod load;
 mod pgbench;
 mod replication;
+mod rmgrs;
 mod slot;
 mod sync;
 mod time;
@@ -14,8 +16,17 @@ use super::metric::Metric;
 
 /// Every metric, by field.
 pub static CATALOGUE: std::sync::LazyLock<Vec<&'static Metric>> = std::sync::LazyLock::new(|| {
-    let fields =
-        [time::METRICS, load::METRICS, cpu::METRICS, wal::METRICS, replication::METRICS, slot::METRICS, sync::METRICS];
+    let fields = [
+        time::METRICS,
+        load::METRICS,
+        cpu::METRICS,
+        wal::METRICS,
+        rmgrs::METRICS,
+        replication::METRICS,
+        slot::METRICS,
+        decoding::METRICS,
+        sync::METRICS,
+    ];
     fields.into_iter().flatten().collect()
 });
 

@@ -14,12 +14,11 @@ pub(super) const NONE: &str = "–";
 pub(super) fn decimals(quantity: &Quantity, of_runs: bool, published: impl Iterator<Item = f64>) -> usize {
     let default = match quantity.unit() {
         Unit::Seconds if !of_runs && quantity.is_cpu() => 2,
-        Unit::Seconds | Unit::Milliseconds => 3,
+        Unit::Seconds | Unit::Milliseconds | Unit::Number => 3,
         Unit::PerSecond => 1,
         // A share of the host is known to about a hundredth; the share taken from it is smaller.
         Unit::Fraction => usize::from(quantity.name() != "host_busy"),
         Unit::Bytes | Unit::Count => 0,
-        Unit::Number => 3,
     };
     let adapts = !of_runs && matches!(quantity.unit(), Unit::Seconds | Unit::Milliseconds | Unit::Number);
     match published.map(own_decimals).max() {

@@ -13,7 +13,7 @@ use super::retries::Retries;
 use super::running::{Finished, OpenConnections};
 use super::seconds::EachSecond;
 use super::session::{Session, Statements};
-use super::worker::{drive, exact_timers, thread_cpu};
+use super::worker::{drive, thread_cpu};
 use crate::script::{Machine, Predefined, Seeds};
 use crate::wire::{Connection, ShutdownHandle};
 use std::panic::AssertUnwindSafe;
@@ -162,7 +162,6 @@ impl Part {
                 return;
             }
         };
-        exact_timers();
         let Some(started) = self.shared.gate.wait() else {
             return;
         };

@@ -102,18 +102,6 @@ fn drive_many(clients: &mut [Client], quota: impl Fn(usize) -> Quota, tally: &mu
     Ok(())
 }
 
-/// Lets this thread's sleeps end on time: by default the kernel may add 50 µs, which a latency under a target rate would
-/// hold.
-#[cfg(target_os = "linux")]
-pub(super) fn exact_timers() {
-    // A kernel that refuses leaves the sleeps as they are.
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-}
-
-/// Lets this thread's sleeps end on time, where there is a way.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn exact_timers() {}
-
 /// CPU that this thread has used since it began.
 pub(super) fn thread_cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Refused, say};
 use crate::lab::find::{self, Found, Search};
 use crate::lab::{self, Installation, cache, install, survey, tools};
-use crate::plan::facts::{Build, Facts, Questions, Refusal, Release, Wanted};
+use crate::plan::facts::{Build, Facts, PG_RECVLOGICAL, Questions, Refusal, Release, Wanted};
 
 /// The version that is installed where none is asked for and none is found.
 const DEFAULT_MAJOR: u32 = 18;
@@ -42,30 +42,40 @@ pub(super) async fn search(flags: &[PathBuf], spec: Vec<PathBuf>, cache: &Path) 
     find::search(&search).await.map_err(|error| Refused::CannotStart(error.to_string()))
 }
 
-/// The pgbench that a plan asks for: the newest there is, else that of the newest PostgreSQL that can be installed.
-async fn pgbench(found: &Found, cache: &Path, missing: Missing, facts: &mut Facts) -> Result<(), Refused> {
+/// A client program that a plan asks for: the newest there is, else that of the newest PostgreSQL that can be installed.
+async fn tool(
+    name: &'static str,
+    found: &Found,
+    cache: &Path,
+    missing: Missing,
+    facts: &mut Facts,
+) -> Result<(), Refused> {
     let path = std::env::var_os("PATH");
-    let tool = match tools::newest("pgbench", found, path.as_deref()).await {
+    let tool = match tools::newest(name, found, path.as_deref()).await {
         Some(tool) => Some(tool),
         None if missing == Missing::LeaveOut => None,
         None => {
             let offline = missing == Missing::Refuse;
-            let installed =
-                install::install_tools("pgbench", cache, offline, &mut |line| say(&format!("{line}\n"))).await;
+            let installed = install::install_tools(name, cache, offline, &mut |line| say(&format!("{line}\n"))).await;
             let installed = installed.map_err(|error| {
-                Refused::CannotStart(format!(
-                    "a workload says engine = \"pgbench\": {error}; or choose engine = \"runner\""
-                ))
+                let (asked, way_out) = match name {
+                    PG_RECVLOGICAL => ("a slot says consumer = \"pg_recvlogical\"", "choose consumer = \"runner\""),
+                    _ => ("a workload says engine = \"pgbench\"", "choose engine = \"runner\""),
+                };
+                Refused::CannotStart(format!("{asked}: {error}; or {way_out}"))
             })?;
             let found = Found { installations: vec![installed], passed_over: Vec::new() };
-            tools::newest("pgbench", &found, None).await
+            tools::newest(name, &found, None).await
         }
     };
-    facts.pgbench = tool.map(|tool| Build {
-        release: Release { major: tool.version.major, minor: tool.version.minor },
-        bin: Some(tool.program),
-        origin: origin_words(&tool.origin),
-    });
+    facts.tools.extend(tool.map(|tool| {
+        let build = Build {
+            release: Release { major: tool.version.major, minor: tool.version.minor },
+            bin: Some(tool.program),
+            origin: origin_words(&tool.origin),
+        };
+        (name.to_owned(), build)
+    }));
     Ok(())
 }
 
@@ -111,8 +121,8 @@ pub(super) async fn answer(
             }
         }
     }
-    if questions.pgbench {
-        pgbench(&found, &cache, missing, &mut facts).await?;
+    for name in &questions.tools {
+        tool(name, &found, &cache, missing, &mut facts).await?;
     }
     survey_settings(questions, &installations, &cache, &mut facts).await;
     Ok((facts, installations))

@@ -14,7 +14,8 @@ use crate::report::{self as page, Input, View};
 use crate::results::record::FORMAT;
 use crate::results::run::{Build, Difference, PlannedSetting, RunRecord};
 use crate::results::store::Store;
-use crate::spec::scenario::Transport;
+use crate::plan::facts::{PG_RECVLOGICAL, PGBENCH};
+use crate::spec::scenario::{Consumer, Transport};
 use crate::spec::{Chosen, Spec};
 use crate::text::{SourceMap, format_duration};
 
@@ -165,15 +166,22 @@ fn choices(spec: &Spec, sources: &SourceMap, plan: &Plan) -> IndexMap<String, Pl
             "as_load"
         };
         put("marker.commit".to_owned(), commit.to_owned(), origin(&scenario.marker_commit, sources));
+        for (name, slot) in &scenario.slots {
+            let consumer = slot.consumer.value.as_str().to_owned();
+            put(format!("slots.{name}.consumer"), consumer, origin(&slot.consumer, sources));
+            if let (Consumer::PgRecvlogical, Some(tool)) = (slot.consumer.value, plan.tools.get(PG_RECVLOGICAL)) {
+                put(PG_RECVLOGICAL.to_owned(), tool.release.to_string(), tool.origin.clone());
+            }
+        }
         for (name, load) in &scenario.workloads {
             let engine = load.engine.value.as_str().to_owned();
             put(format!("workloads.{name}.engine"), engine, origin(&load.engine, sources));
             if load.by_pgbench() {
-                let (version, from) = plan.pgbench.as_ref().map_or_else(
+                let (version, from) = plan.tools.get(PGBENCH).map_or_else(
                     || ("not found".to_owned(), String::new()),
                     |pgbench| (pgbench.release.to_string(), pgbench.origin.clone()),
                 );
-                put("pgbench".to_owned(), version, from);
+                put(PGBENCH.to_owned(), version, from);
                 let threads = load.threads.as_ref().and_then(|threads| threads.at);
                 let from = threads.map_or_else(|| "pgbench's default".to_owned(), |span| sources.locate(span));
                 put(format!("workloads.{name}.threads"), load.pgbench_threads().to_string(), from);

@@ -68,7 +68,7 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
         .transpose()
         .map_err(|error| Refused::Call(format!("--work-dir: {error}")))?;
     options.reach = installations.values().map(|installation| installation.bin.clone()).collect();
-    options.reach.extend(plan.pgbench.as_ref().and_then(|pgbench| pgbench.bin.clone()));
+    options.reach.extend(plan.tools.values().filter_map(|tool| tool.bin.clone()));
     let mut lab = Lab::open(options).await.map_err(|error| Refused::CannotStart(error.to_string()))?;
 
     let started = jiff::Timestamp::now();
@@ -129,7 +129,7 @@ async fn perform(
     let mut surroundings = Surroundings {
         lab,
         installations: by_node,
-        pgbench: plan.pgbench.clone(),
+        tools: plan.tools.clone(),
         seed: spec.run.seed.value,
         logs: store.logs(),
         keep,

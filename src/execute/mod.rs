@@ -7,6 +7,7 @@ pub mod stop;
 pub mod turn;
 pub mod world;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use tokio::sync::watch;
@@ -27,8 +28,8 @@ pub struct Surroundings<'a> {
     pub lab: &'a mut Lab,
     /// Servers by node, for each cell of the plan.
     pub installations: Vec<indexmap::IndexMap<String, Installation>>,
-    /// The pgbench of workloads with that engine; there if any asks for it.
-    pub pgbench: Option<Build>,
+    /// Client programs by name; there if anything asks for them.
+    pub tools: BTreeMap<String, Build>,
     /// Seed of the scripts' random numbers.
     pub seed: u64,
     /// Folder for the logs of the servers and the load, by turn.
@@ -82,7 +83,7 @@ async fn one(
         cell,
         &surroundings.installations[turn.cell],
         surroundings.lab,
-        surroundings.pgbench.as_ref(),
+        &surroundings.tools,
         surroundings.seed.wrapping_add(u64::from(turn.round)),
         logs,
         stop.clone(),

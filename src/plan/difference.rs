@@ -97,7 +97,11 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
             out.insert(format!("slot `{name}`: {option}"), super::display::option_words(&written.value));
         }
     }
-    for (name, load) in &scenario.workloads {
+    let runs = |name: &String| {
+        scenario.phases.iter().any(|phase| matches!(&phase.body, Body::Run(loads) if loads.contains(name)))
+    };
+    // A load that no phase runs makes no difference.
+    for (name, load) in scenario.workloads.iter().filter(|(name, _)| runs(name)) {
         let extent = match load.extent {
             Extent::Transactions(n) => format!("{n} transactions"),
             Extent::Duration(length) => format_duration(length),
@@ -164,13 +168,9 @@ pub(super) fn words(action: &Action) -> String {
     }
 }
 
-/// Longest piece of SQL that a table of differences shows.
-const SHOWN: usize = 100;
-
-/// SQL on one line, cut where it would break a table.
+/// SQL on one line, whole: what differs far behind differs too.
 pub(super) fn one_line(sql: &str) -> String {
-    let line = sql.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= SHOWN { line } else { line.chars().take(SHOWN).chain(['…']).collect() }
+    sql.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Defaults that changed with a major version and can move a figure, of the versions in use.

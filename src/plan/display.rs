@@ -1,13 +1,14 @@
 //! A plan as text: the whole truth, down to each SQL statement and setting with its origin.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::facts::Build;
+use super::facts::{Build, PG_RECVLOGICAL, PGBENCH};
 use super::instruction::{Activity, Condition, Consume, Filling, Instruction, PhasePlan};
 use super::node::{NodePlan, Origin};
 use super::sql::slot::PluginOption;
 use super::{Cell, Plan, pgbench};
-use crate::spec::scenario::{Extent, OptionValue, Scenario, Transport, Workload};
+use crate::spec::scenario::{Consumer, Extent, OptionValue, Scenario, Transport, Workload};
 use crate::spec::{Chosen, Spec};
 use crate::text::{SourceMap, format_duration};
 
@@ -39,7 +40,7 @@ pub fn text(plan: &Plan, spec: &Spec, sources: &SourceMap, left_out: &[String]) 
     }
     out.line(0, "");
     for cell in &plan.cells {
-        out.cell(cell, plan.pgbench.as_ref());
+        out.cell(cell, &plan.tools);
     }
     out.line(0, "Order of the runs");
     let mut round = 0;
@@ -112,7 +113,7 @@ impl Printer<'_> {
         self.line(0, "");
     }
 
-    fn cell(&mut self, cell: &Cell, pgbench: Option<&Build>) {
+    fn cell(&mut self, cell: &Cell, tools: &BTreeMap<String, Build>) {
         let scenario = &cell.scenario;
         let title = if scenario.title == cell.name { String::new() } else { format!(" – {}", scenario.title) };
         self.line(0, &format!("Scenario `{}`{title}", cell.name));
@@ -141,13 +142,17 @@ impl Printer<'_> {
                     self.chosen_at(2, key, chosen, &chosen.value.to_string());
                 }
             }
+            if slot.consumer.value == Consumer::PgRecvlogical {
+                let (version, origin) = tool_words(tools.get(PG_RECVLOGICAL));
+                self.setting(2, PG_RECVLOGICAL, &version, &origin);
+            }
             for (option, written) in &slot.options {
                 let origin = self.sources.locate(written.value_span);
                 self.setting(2, option, &option_words(&written.value), &origin);
             }
         }
         for (name, load) in &scenario.workloads {
-            self.workload(name, load, pgbench);
+            self.workload(name, load, tools.get(PGBENCH));
         }
         self.turn(cell);
         self.line(0, "");
@@ -196,15 +201,9 @@ impl Printer<'_> {
         let threads = load.threads.as_ref().and_then(|threads| threads.at);
         let origin = threads.map_or_else(|| "pgbench's default".to_owned(), |span| self.sources.locate(span));
         self.setting(2, "threads", &load.pgbench_threads().to_string(), &origin);
-        let (version, origin) = match pgbench {
-            Some(Build { release, bin: Some(bin), origin }) => {
-                (release.to_string(), format!("{} ({origin})", bin.display()))
-            }
-            Some(Build { release, bin: None, origin }) => (release.to_string(), origin.clone()),
-            None => ("18".to_owned(), "not found; a run would install it".to_owned()),
-        };
-        self.setting(2, "pgbench", &version, &origin);
-        let mut words = pgbench::options(load, pgbench.map(|build| build.release), &pgbench::Options::default());
+        let (version, origin) = tool_words(pgbench);
+        self.setting(2, PGBENCH, &version, &origin);
+        let mut words = pgbench::options(load, pgbench.map(|build| build.release), &pgbench::Options::of(load));
         words.push("--random-seed=«run.seed + round»".to_owned());
         words.extend(pgbench::scripts(load, "«scripts»"));
         self.line(2, &format!("pgbench {} -l «{}»", words.join(" "), load.node));
@@ -289,6 +288,15 @@ impl Printer<'_> {
         if let Some(body) = body {
             self.line(depth + 1, &body);
         }
+    }
+}
+
+/// A client program: its version and where it comes from.
+fn tool_words(tool: Option<&Build>) -> (String, String) {
+    match tool {
+        Some(Build { release, bin: Some(bin), origin }) => (release.to_string(), format!("{} ({origin})", bin.display())),
+        Some(Build { release, bin: None, origin }) => (release.to_string(), origin.clone()),
+        None => ("18".to_owned(), "not found; a run would install it".to_owned()),
     }
 }
 

@@ -53,6 +53,11 @@ impl std::fmt::Display for Wanted {
     }
 }
 
+/// The program of `engine = "pgbench"`.
+pub const PGBENCH: &str = "pgbench";
+/// The program of `consumer = "pg_recvlogical"`.
+pub const PG_RECVLOGICAL: &str = "pg_recvlogical";
+
 /// What must be found out before a plan can be made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Questions {
@@ -60,8 +65,8 @@ pub struct Questions {
     pub builds: BTreeSet<Wanted>,
     /// Settings, by the server that must take them: name and value.
     pub settings: BTreeSet<(Wanted, String, String)>,
-    /// Whether pgbench runs a workload.
-    pub pgbench: bool,
+    /// Client programs that something is done by: [`PGBENCH`], [`PG_RECVLOGICAL`].
+    pub tools: BTreeSet<&'static str>,
 }
 
 /// What a server says of a setting it does not take.
@@ -82,9 +87,9 @@ pub struct Facts {
     /// Settings that a server refuses.
     #[serde(with = "pairs")]
     pub refused: BTreeMap<(Wanted, String, String), Refusal>,
-    /// The pgbench that runs workloads with that engine, if any asks for it and it is there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pgbench: Option<Build>,
+    /// Client programs, for each that was asked for and is there; `bin` is the program itself.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, Build>,
     /// Checks that could not be made, with the reason; printed.
     pub left_out: Vec<String>,
 }

@@ -17,6 +17,7 @@ pub mod shell;
 mod since;
 pub mod sql;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub use node::{NodePlan, Origin, PlannedSetting};
 use self::facts::{Build, Facts, Questions, Wanted};
 use self::instruction::TurnPlan;
 use self::order::Turn;
-use crate::spec::scenario::{Node, Workload};
+use crate::spec::scenario::{Consumer, Node, Workload};
 use crate::spec::{LoweredCell, Scenario, Spec};
 use crate::text::source::relative_to;
 use crate::text::{Issues, SourceMap};
@@ -57,8 +58,8 @@ pub struct Plan {
     pub differences: Vec<Difference>,
     /// What differs without the spec's doing: defaults that depend on the version.
     pub by_version: Vec<String>,
-    /// The pgbench of workloads with that engine; `None` if there is none such, or it is not found yet.
-    pub pgbench: Option<Build>,
+    /// Client programs that are used, by name; without those that are not found yet.
+    pub tools: BTreeMap<String, Build>,
     /// Digest of the executable part: what is run and measured, not how it is titled, judged or shown.
     pub digest: String,
 }
@@ -75,7 +76,12 @@ pub fn questions(spec: &Spec, sources: &SourceMap) -> Questions {
             }
             questions.builds.insert(wanted);
         }
-        questions.pgbench |= cell.scenario.workloads.values().any(Workload::by_pgbench);
+        if cell.scenario.workloads.values().any(Workload::by_pgbench) {
+            questions.tools.insert(facts::PGBENCH);
+        }
+        if cell.scenario.slots.values().any(|slot| slot.consumer.value == Consumer::PgRecvlogical) {
+            questions.tools.insert(facts::PG_RECVLOGICAL);
+        }
     }
     questions
 }
@@ -107,7 +113,7 @@ pub fn plan(spec: &Spec, sources: &SourceMap, facts: &Facts, issues: &mut Issues
     let differences = difference::between(&cells);
     let by_version = difference::by_version(&cells);
     let digest = digest::of(spec, &cells);
-    Plan { cells, turns, differences, by_version, pgbench: facts.pgbench.clone(), digest }
+    Plan { cells, turns, differences, by_version, tools: facts.tools.clone(), digest }
 }
 
 /// The servers of a scenario, as far as they are known.

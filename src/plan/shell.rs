@@ -274,7 +274,7 @@ impl Script {
         if load.by_pgbench() {
             // Whatever version is there takes these.
             let oldest = Release { major: 14, minor: 0 };
-            let options = pgbench::options(load, Some(oldest), &pgbench::Options::default());
+            let options = pgbench::options(load, Some(oldest), &pgbench::Options::of(load));
             self.line(&format!("    load {} {name} {} {scripts} &", load.node, options.join(" ")));
             return;
         }

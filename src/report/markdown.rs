@@ -144,11 +144,25 @@ fn claims(claims: &[ClaimView]) -> (Vec<Item>, Vec<String>) {
     (items, rules)
 }
 
+/// From more scenarios on than stand beside one another, each has a row of its own.
+const MOST_BESIDE: usize = 6;
+
 fn differences(view: &DifferencesView) -> String {
     if let Some(instead) = &view.instead {
         return instead.clone();
     }
     let mut grid = Grid::default();
+    if view.scenarios.len() > MOST_BESIDE {
+        grid.column("Scenario", Align::Left);
+        for row in &view.rows {
+            grid.column(&row.what, Align::Left);
+        }
+        for (index, (_, title)) in view.scenarios.iter().enumerate() {
+            let cells = view.rows.iter().map(|row| row.cells[index].as_str().into());
+            grid.row(std::iter::once(title.as_str().into()).chain(cells).collect());
+        }
+        return grid.draw();
+    }
     grid.column("What differs", Align::Left);
     for (_, title) in &view.scenarios {
         grid.column(title, Align::Left);

@@ -2,7 +2,9 @@
 //!
 //! - `cli`: the program from outside: exit codes, stdout and stderr, flags;
 //! - `consumer`: the slot consumer against a real server;
+//! - `counts`: what is sent is what is counted is what is there, on both engines;
 //! - `cpu`: CPU readings against independent instruments;
+//! - `decoding`: real runs with slots, and phases that wait for something else than the marker being applied;
 //! - `lab_servers`, `lab_faults`, `lab_installing`: real servers start, stop, refuse; the runner is killed or
 //!   interrupted; installing fails;
 //! - `load_server`: the load driver, logins and the marker watch against a real server;
@@ -18,6 +20,7 @@
 
 mod cli;
 mod consumer;
+mod counts;
 #[cfg(target_os = "linux")]
 mod cpu;
 mod decoding;

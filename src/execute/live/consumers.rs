@@ -14,6 +14,7 @@ use crate::lab::log;
 use crate::lab::process::{ParentDeath, Program};
 use crate::load::consumer::{Arrival, Awaited, Consumer, ConsumerError, ConsumerRequest, Form, OutputReader};
 use crate::measure::SlotEvidence;
+use crate::plan::facts::PG_RECVLOGICAL;
 use crate::plan::instruction::Consume;
 use crate::plan::sql::slot;
 use crate::probe::process_cpu;
@@ -24,9 +25,6 @@ const END_BOUND: Duration = Duration::from_secs(5);
 
 /// How long `pg_recvlogical` may take to begin streaming.
 const START_BOUND: Duration = Duration::from_secs(10);
-
-/// The program.
-const PG_RECVLOGICAL: &str = "pg_recvlogical";
 
 /// What will be told of a marker on its way.
 pub(super) type Arriving = oneshot::Receiver<Result<Arrival, ConsumerError>>;
@@ -150,12 +148,14 @@ impl Live<'_> {
         let node = self.node(&consume.node)?;
         let form = Form::of(plugin)
             .ok_or_else(|| Failure::new(format!("the output of {plugin} cannot be read for the marker")))?;
-        let program = self.tool(PG_RECVLOGICAL)?;
+        let program = self.tools.get(PG_RECVLOGICAL).and_then(|tool| tool.bin.clone());
+        let program = program.ok_or_else(|| Failure::new(format!("no {PG_RECVLOGICAL} is found")))?;
         let log = node.node.log.with_file_name(format!("{slot}.{PG_RECVLOGICAL}.log"));
         let (conninfo, password) = node.client_conninfo(self.cell.scenario.transport.value, slot);
         let mut program = Program::new(program)
             .args(["--start", "--no-loop", "-f", "-", "--slot", slot])
             .args(["-d".to_owned(), conninfo])
+            .run_as(self.lab.run_as().cloned())
             .parent_death(ParentDeath::Kill);
         for option in &consume.options {
             let text = match &option.value {
@@ -265,13 +265,6 @@ impl Live<'_> {
             Ok(Err(failure)) => failure.reason,
             Err(_) => format!("the node of slot `{name}` does not answer"),
         }
-    }
-
-    /// A client program: one of a node's own installation, else of any.
-    fn tool(&self, name: &str) -> Result<std::path::PathBuf, Failure> {
-        let with_it = self.installations.values().find(|installation| installation.tools.contains(name));
-        let path = with_it.map(|installation| installation.program(name));
-        path.ok_or_else(|| Failure::new(format!("no {name} was found beside any node's servers")))
     }
 }
 

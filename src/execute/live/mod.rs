@@ -15,7 +15,7 @@ mod verify;
 mod window;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -73,8 +73,8 @@ pub struct Live<'a> {
     cell: &'a Cell,
     installations: &'a IndexMap<String, Installation>,
     lab: &'a mut Lab,
-    /// The pgbench of loads with that engine.
-    pgbench: Option<&'a Build>,
+    /// Client programs by name.
+    tools: &'a BTreeMap<String, Build>,
     seed: u64,
     logs: PathBuf,
     stop: watch::Receiver<bool>,
@@ -106,7 +106,7 @@ impl<'a> Live<'a> {
         cell: &'a Cell,
         installations: &'a IndexMap<String, Installation>,
         lab: &'a mut Lab,
-        pgbench: Option<&'a Build>,
+        tools: &'a BTreeMap<String, Build>,
         seed: u64,
         logs: PathBuf,
         stop: watch::Receiver<bool>,
@@ -115,7 +115,7 @@ impl<'a> Live<'a> {
             cell,
             installations,
             lab,
-            pgbench,
+            tools,
             seed,
             logs,
             stop,

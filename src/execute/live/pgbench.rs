@@ -18,6 +18,7 @@ use crate::lab::process::Program;
 use crate::load::pgbench::{Counted, Follower, LogForm, Output, complaint};
 use crate::load::{Finished, LoadReport, OpenConnections, ScriptReport};
 use crate::measure::PgbenchEvidence;
+use crate::plan::facts::PGBENCH;
 use crate::plan::pgbench::{Options, file_name, file_text, options, scripts};
 use crate::probe::CpuReading;
 use crate::text::quote::conninfo_value;
@@ -106,7 +107,7 @@ impl Live<'_> {
     pub(super) fn ready_pgbench(&mut self, name: &str) -> Result<(), Failure> {
         let failed = |why: String| Failure::new(format!("workload `{name}`: {why}"));
         let load = &self.cell.scenario.workloads[name];
-        let tool = self.pgbench.ok_or_else(|| failed("no pgbench is found".to_owned()))?;
+        let tool = self.tools.get(PGBENCH).ok_or_else(|| failed("no pgbench is found".to_owned()))?;
         let program = tool.bin.clone().ok_or_else(|| failed("no pgbench is installed".to_owned()))?;
         let node = self.node(&load.node)?;
         let target = node.target(self.cell.scenario.transport.value, &format!("load {name}"));

@@ -8,13 +8,13 @@ use super::texts::{self, Loaded};
 use super::{Refused, out, say};
 use crate::cli::{ReportArgs, ReportFormat, SpecArgs};
 use crate::measure::HostFacts;
+use crate::plan::facts::{PG_RECVLOGICAL, PGBENCH};
 use crate::plan::{self, NodePlan, Origin, Plan};
 use crate::probe;
 use crate::report::{self as page, Input, View};
 use crate::results::record::FORMAT;
 use crate::results::run::{Build, Difference, PlannedSetting, RunRecord};
 use crate::results::store::Store;
-use crate::plan::facts::{PG_RECVLOGICAL, PGBENCH};
 use crate::spec::scenario::{Consumer, Transport};
 use crate::spec::{Chosen, Spec};
 use crate::text::{SourceMap, format_duration};
@@ -204,12 +204,11 @@ fn choices(spec: &Spec, sources: &SourceMap, plan: &Plan) -> IndexMap<String, Pl
             }
         }
         for (name, node) in &cell.nodes {
-            let checksums = node.checksums.map_or_else(|| "the version's default".to_owned(), |on| on.to_string());
             let at = scenario.nodes[name]
                 .checksums
                 .as_ref()
                 .map_or_else(|| "the runner's default".to_owned(), |chosen| origin(chosen, sources));
-            put(format!("nodes.{name}.checksums"), checksums, at);
+            put(format!("nodes.{name}.checksums"), node.checksums_words(), at);
         }
     }
     // What is not the same in all scenarios stands in the table of differences.

@@ -1,6 +1,6 @@
 //! Metrics that a spec computes: one operator between two references, in each run, before any median.
 
-use super::metric::{Better, Metric, Probe, Unit};
+use super::metric::{Better, Metric, Unit};
 use super::name::Reference;
 
 /// What a column or a claim is about: a metric of the catalogue, or one that the spec computes.
@@ -110,9 +110,15 @@ impl Quantity {
         }
     }
 
-    /// Windows that it spans.
+    /// Windows that it spans, each once.
     pub fn windows(&self) -> Vec<&str> {
-        self.references().into_iter().map(|reference| reference.window.as_str()).collect()
+        let mut out: Vec<&str> = Vec::new();
+        for reference in self.references() {
+            if !out.contains(&reference.window.as_str()) {
+                out.push(&reference.window);
+            }
+        }
+        out
     }
 
     /// Unit of its values.
@@ -154,9 +160,9 @@ impl Quantity {
     }
 }
 
+/// Every metric of CPU has the floor of its instrument, and no other in seconds has one.
 fn is_cpu(metric: &Metric) -> bool {
-    let clocks = [Probe::Clock, Probe::Marker, Probe::Startup, Probe::Series];
-    metric.unit == Unit::Seconds && !metric.needs.iter().any(|probe| clocks.contains(probe))
+    metric.unit == Unit::Seconds && metric.ratio_floor > 0.0
 }
 
 #[cfg(test)]

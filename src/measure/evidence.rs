@@ -115,7 +115,8 @@ pub struct LoadEvidence {
     /// Above which latency a transaction was late, in nanoseconds.
     #[serde(default)]
     pub latency_limit_ns: Option<u64>,
-    /// Committed in each whole second since the load's start, up to that of the last commit. In a window the phases stand
+    /// Committed in each whole second since the load's start, up to that of the last commit; of a load by pgbench in each
+    /// second of the clock on the wall, from that in which it began. In a window the phases stand
     /// one after another.
     #[serde(default)]
     pub committed_each_second: Vec<u64>,

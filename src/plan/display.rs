@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::facts::{Build, PG_RECVLOGICAL, PGBENCH};
 use super::instruction::{Activity, Condition, Consume, Filling, Instruction, PhasePlan};
 use super::node::{NodePlan, Origin};
-use super::sql::slot::PluginOption;
+use super::sql::slot::{PluginOption, RECVLOGICAL_OPTIONS};
 use super::{Cell, Plan, pgbench};
 use crate::spec::scenario::{Consumer, Extent, OptionValue, Scenario, Transport, Workload};
 use crate::spec::{Chosen, Spec};
@@ -218,8 +218,7 @@ impl Printer<'_> {
             None => format!("{} (not found)", node.wanted),
         };
         self.line(1, &format!("node {name}: {server}"));
-        let checksums = node.checksums.map_or_else(|| "the version's default".to_owned(), |on| on.to_string());
-        self.line(2, &format!("checksums = {checksums}"));
+        self.line(2, &format!("checksums = {}", node.checksums_words()));
         for (setting, planned) in &node.settings {
             let origin = match &planned.origin {
                 Origin::Spec(span) => self.sources.locate(*span),
@@ -294,7 +293,9 @@ impl Printer<'_> {
 /// A client program: its version and where it comes from.
 fn tool_words(tool: Option<&Build>) -> (String, String) {
     match tool {
-        Some(Build { release, bin: Some(bin), origin }) => (release.to_string(), format!("{} ({origin})", bin.display())),
+        Some(Build { release, bin: Some(bin), origin }) => {
+            (release.to_string(), format!("{} ({origin})", bin.display()))
+        }
         Some(Build { release, bin: None, origin }) => (release.to_string(), origin.clone()),
         None => ("18".to_owned(), "not found; a run would install it".to_owned()),
     }
@@ -374,7 +375,11 @@ pub fn words(instruction: &Instruction) -> (String, Option<String>) {
             let options: Vec<String> = consume.options.iter().map(plugin_option_words).collect();
             let options = if options.is_empty() { String::new() } else { format!(" ({})", options.join(", ")) };
             let Consume { slot, plugin, consumer, .. } = consume;
-            (format!("consume slot {slot} by {}: {plugin}{options}", consumer.as_str()), None)
+            let how = match consumer {
+                Consumer::PgRecvlogical => format!(" {}, its output through a pipe", RECVLOGICAL_OPTIONS.join(" ")),
+                Consumer::Runner | Consumer::None => String::new(),
+            };
+            (format!("consume slot {slot} by {}{how}: {plugin}{options}", consumer.as_str()), None)
         }
         Instruction::Ready { activity } => {
             let what = match activity {

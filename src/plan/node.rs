@@ -43,6 +43,17 @@ pub struct NodePlan {
     pub settings: IndexMap<String, PlannedSetting>,
 }
 
+impl NodePlan {
+    /// Data checksums in words: what the spec says, else what the version does.
+    pub fn checksums_words(&self) -> String {
+        match (self.checksums, &self.build) {
+            (Some(on), _) => on.to_string(),
+            (None, Some(build)) => format!("{} (default of {})", build.release.major >= 18, build.release.major),
+            (None, None) => "the version's default".to_owned(),
+        }
+    }
+}
+
 /// What a node of the spec asks for, its folder as seen from the working folder.
 pub(super) fn wanted(node: &Node, relative: impl Fn(Span, &str) -> std::path::PathBuf) -> Wanted {
     Wanted {

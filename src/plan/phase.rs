@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use super::instruction::{Activity, Condition, Filling, Instruction, PhasePlan, SqlText};
 use super::sql::{marker, subscription};
 use crate::spec::Scenario;
-use crate::spec::scenario::{Action, Body, Consumer, Phase};
+use crate::spec::scenario::{Action, Body, Consumer, OptionValue, Phase, Slot, Subscription};
 
 /// Bound of one preparing or building step that waits.
 pub(super) const STEP_BOUND: Duration = Duration::from_mins(10);
@@ -176,6 +176,7 @@ fn arriving(scenario: &Scenario, phase: usize, id: u64, source: &str) -> Vec<Act
         .slots
         .iter()
         .filter(|(_, slot)| slot.consumer.value != Consumer::None)
+        .filter(|(_, slot)| slot.node == source || !slot_wants_no_origin(slot))
         .filter_map(|(name, slot)| Some((name.clone(), *copies.get(slot.node.as_str())?)))
         .collect();
     let mut out = Vec::new();
@@ -204,8 +205,11 @@ fn copies<'s>(scenario: &'s Scenario, phase: usize, source: &'s str) -> IndexMap
     for _ in 0..scenario.nodes.len() {
         let mut next = IndexMap::from([(source, 1)]);
         for (_, subscription) in scenario.subscribed_in(phase) {
+            // A row that came by replication has an origin, and goes no further where none is wanted.
+            let passes = subscription.publisher == source || !wants_no_origin(subscription);
             if let Some(count) = copies.get(subscription.publisher.as_str()).copied()
                 && subscription.node != source
+                && passes
             {
                 *next.entry(subscription.node.as_str()).or_default() += count;
             }
@@ -213,4 +217,13 @@ fn copies<'s>(scenario: &'s Scenario, phase: usize, source: &'s str) -> IndexMap
         copies = next;
     }
     copies
+}
+
+fn wants_no_origin(subscription: &Subscription) -> bool {
+    subscription.options.get("origin").is_some_and(|option| option.value.eq_ignore_ascii_case("none"))
+}
+
+fn slot_wants_no_origin(slot: &Slot) -> bool {
+    let option = slot.options.get("origin").map(|option| &option.value);
+    matches!(option, Some(OptionValue::Plain(value)) if value.eq_ignore_ascii_case("none"))
 }

@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use super::figures::Runs;
 use super::format::listed;
 use crate::measure::{Computed, Metric, Quantity, Reference, UNDER_PGBENCH, Unit};
+use crate::spec::scenario::Body;
 use crate::spec::scenario::Workload;
 use crate::spec::{Claim, Each, Spec, Statistic};
 
@@ -18,6 +19,7 @@ pub(super) fn definitions(runs: Runs<'_>) -> Vec<String> {
             metrics.push(reference.metric);
         }
     }
+    lines.extend(waits(runs));
     for computed in computed(runs.spec) {
         let Computed { name, left, operator, right, unit, .. } = computed;
         let unit = if *unit == Unit::Number { String::new() } else { format!(" ({})", unit.as_str()) };
@@ -52,6 +54,31 @@ pub(super) fn definitions(runs: Runs<'_>) -> Vec<String> {
     }
     lines.extend(statistics(runs.spec));
     lines
+}
+
+/// From when to when phases last that wait for the marker, each way once.
+fn waits(runs: Runs<'_>) -> Vec<String> {
+    let mut ways: IndexMap<&str, Vec<String>> = IndexMap::new();
+    for phase in runs.spec.cells.iter().flat_map(|cell| &cell.scenario.phases) {
+        if phase.body == Body::WaitApplied {
+            let from = if phase.start.is_empty() { "from the end of the phase before" } else { "from its own clock" };
+            let names = ways.entry(from).or_default();
+            let name = format!("`{}`", phase.name);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    let slots = runs.spec.cells.iter().any(|cell| !cell.scenario.slots.is_empty());
+    let consumers = if slots { ", and the consumer of every slot has received it" } else { "" };
+    ways.into_iter()
+        .map(|(from, names)| {
+            format!(
+                "{}: {from} until a row that the runner then commits is visible on every subscriber{consumers}.",
+                listed(&names)
+            )
+        })
+        .collect()
 }
 
 /// Quantities of all tables and claims.

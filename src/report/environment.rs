@@ -70,8 +70,19 @@ fn when(run: &RunRecord, runs: Runs<'_>) -> String {
     });
     match (&run.finished, run.started.is_empty()) {
         (_, true) => String::new(),
-        (Some(finished), _) => format!("{} to {finished}{each}", run.started),
-        (None, _) => format!("{}, not finished{each}", run.started),
+        (Some(finished), _) => format!("{} to {}{each}", to_second(&run.started), to_second(finished)),
+        (None, _) => format!("{}, not finished{each}", to_second(&run.started)),
+    }
+}
+
+/// A moment of RFC 3339 without fractions of a second.
+fn to_second(moment: &str) -> String {
+    match moment.split_once('.') {
+        Some((seconds, rest)) => {
+            let zone = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            format!("{seconds}{zone}")
+        }
+        None => moment.to_owned(),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::measure::{Absent, Evidence, Labels, Metric, Quantity, Reference, Unit, find};
+use crate::measure::{Absent, Evidence, Labels, Metric, Operator, Quantity, Reference, Unit, find};
 use crate::results::Sample;
 use crate::spec::Spec;
 use crate::spec::scenario::{Phase, Scenario};
@@ -101,6 +101,13 @@ impl<'a> Runs<'a> {
             Quantity::Read(reference) => self.read_one(sample, reference)?,
             Quantity::Computed(computed) => {
                 let (left, right) = (self.read_one(sample, &computed.left)?, self.read_one(sample, &computed.right)?);
+                for (side, value) in [(&computed.left, left), (&computed.right, right)] {
+                    let Metric { name, ratio_floor: floor, unit, .. } = *side.metric;
+                    // A quotient is a ratio too.
+                    if computed.operator == Operator::Divide && value < floor {
+                        return Err(NoFigure::BelowFloor { name: name.to_owned(), floor, unit });
+                    }
+                }
                 computed.operator.apply(left, right)
             }
         };

@@ -9,7 +9,7 @@ use super::figures::Runs;
 use super::footnotes::{Footnote, Footnotes};
 use super::format::{NONE, figure, listed};
 use crate::measure::{Dim, Evidence, Labels, NodeEvidence, Unit, find};
-use crate::results::Sample;
+use crate::results::{PhaseRecord, Sample};
 use crate::stats::Summary;
 
 /// How many resource managers of a node are named, and from which share of its bytes on.
@@ -85,9 +85,16 @@ pub(super) fn ledger(runs: Runs<'_>) -> LedgerView {
     LedgerView { rows, footnotes: notes.into_list() }
 }
 
-/// The measured phases of a run as one window.
+/// The phases of a run from the first measured one to the last as one window: positions and statistics span what lies
+/// between.
 fn measured(sample: &Sample) -> Evidence {
-    Evidence::join(sample.phases.values().filter(|phase| phase.measure).map(|phase| &phase.evidence))
+    let phases: Vec<&PhaseRecord> = sample.phases.values().collect();
+    let first = phases.iter().position(|phase| phase.measure);
+    let last = phases.iter().rposition(|phase| phase.measure);
+    match (first, last) {
+        (Some(first), Some(last)) => Evidence::join(phases[first..=last].iter().map(|phase| &phase.evidence)),
+        _ => Evidence::default(),
+    }
 }
 
 fn row(windows: &[Evidence], node: &str, notes: &mut Footnotes) -> Option<LedgerRow> {

@@ -13,6 +13,7 @@ use super::format::{NONE, counted, thousands};
 use super::grid::{Align, Entry, Grid, escaped};
 use super::ledger::{COLUMNS as LEDGER_COLUMNS, LedgerView};
 use super::tables::{RowView, TableView};
+use super::texts::TextView;
 use super::view::View;
 use crate::stats::ROUNDS_FOR_INTERVAL;
 
@@ -57,6 +58,7 @@ struct Page<'a> {
     ledger: String,
     ledger_notes: Vec<String>,
     notes: Vec<String>,
+    texts: Vec<Fenced>,
     environment: Vec<String>,
     settings: String,
     definitions: Vec<String>,
@@ -67,6 +69,14 @@ struct Page<'a> {
 struct Item {
     head: String,
     lines: Vec<String>,
+}
+
+/// A text between fences.
+#[derive(Serialize)]
+struct Fenced {
+    title: String,
+    fence: String,
+    text: String,
 }
 
 /// A table of the spec.
@@ -103,6 +113,7 @@ fn page(view: &View) -> Page<'_> {
         ledger: ledger(&view.ledger),
         ledger_notes: footnotes(&view.ledger.footnotes),
         notes: view.notes.iter().map(|note| tame(note)).collect(),
+        texts: view.texts.iter().map(fenced).collect(),
         environment: view.environment.lines.iter().map(|(label, text)| format!("{label}: {}", tame(text))).collect(),
         settings: settings(view),
         definitions: view.definitions.clone(),
@@ -142,6 +153,16 @@ fn claims(claims: &[ClaimView]) -> (Vec<Item>, Vec<String>) {
     let label = |rule: &str| number(rule).map_or_else(|| "Rule".to_owned(), |number| capitalised(&number));
     let rules = rules.iter().map(|rule| format!("{}: {rule}.", label(rule))).collect();
     (items, rules)
+}
+
+/// A text with a fence that it does not hold itself.
+fn fenced(view: &TextView) -> Fenced {
+    let mut fence = "```".to_owned();
+    while view.text.contains(&fence) {
+        fence.push('`');
+    }
+    let of = if view.scenarios.is_empty() { String::new() } else { format!(" ({})", view.scenarios.join("; ")) };
+    Fenced { title: escaped(&format!("{}{of}", view.title)), fence, text: view.text.clone() }
 }
 
 /// From more scenarios on than stand beside one another, each has a row of its own.

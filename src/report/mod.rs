@@ -19,6 +19,7 @@ mod markdown;
 mod notes;
 mod summary;
 mod tables;
+mod texts;
 mod view;
 
 pub use cells::CellView;

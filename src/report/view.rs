@@ -17,6 +17,7 @@ use super::ledger::{LedgerView, ledger};
 use super::notes::notes;
 use super::summary::Summary;
 use super::tables::{TableView, table};
+use super::texts::{TextView, texts};
 use crate::measure::NodeSeries;
 use crate::results::record::FORMAT;
 use crate::results::{Convergence, NodeRecord, Outcome, RunRecord, Sample};
@@ -58,6 +59,8 @@ pub struct View {
     pub run: RunRecord,
     /// Every run with every figure that a table or a claim names.
     pub runs: Vec<RunFigures>,
+    /// SQL of the set-up and scripts of the loads.
+    pub texts: Vec<TextView>,
 }
 
 /// A run for machines.
@@ -123,6 +126,7 @@ impl View {
             failed_transactions,
             ledger: ledger(runs),
             notes: notes(runs),
+            texts: texts(runs),
             environment,
             definitions: definitions(runs),
             run: run.clone(),

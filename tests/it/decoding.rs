@@ -222,3 +222,29 @@ columns = [
     assert!(tables.iter().all(|table| table["published"] == table["subscribed"]));
     assert_eq!(tables.iter().map(|table| table["published"]["rows"].as_u64().expect("rows")).sum::<u64>(), 100_002);
 }
+
+#[test]
+fn a_hold_lasts_its_time_although_a_subscription_starts_in_it() {
+    let phases = r#"
+[subscriptions.s]
+node = "b"
+publications = ["p"]
+[[scenarios]]
+name = "held"
+[[scenarios.phases]]
+name = "load"
+prepare = [{ disable = "subscriptions.s" }]
+[[scenarios.phases]]
+name = "rest"
+after = "load"
+start = [{ enable = "subscriptions.s" }]
+hold = "400ms"
+"#;
+    let spec = LOAD.replace("[windows]\ntotal = [\"load\", \"drain\"]\n", "");
+    let ran = run(&[&spec, phases]).ended_with(0);
+    let sample = ran.sample("held");
+    let held = seconds(&sample, "rest", "/seconds");
+    assert!(held >= 0.4, "{held}");
+    let started = seconds(&sample, "rest", "/startup_seconds/s");
+    assert!(started > 0.0 && started < held);
+}

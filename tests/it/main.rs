@@ -9,6 +9,7 @@
 //!   interrupted; installing fails;
 //! - `load_server`: the load driver, logins and the marker watch against a real server;
 //! - `loop_order`: the loop over a fake world;
+//! - `markers`: where plans wait for the marker, and which phases follow one another;
 //! - `pgbench`: loads by pgbench, its scripts and its tables;
 //! - `replication`, `shell`: real runs of small specs, and of the shell script that a plan prints;
 //! - `ledger`: real runs, their WAL by resource manager, their slots and their series;
@@ -31,6 +32,7 @@ mod lab_servers;
 mod ledger;
 mod load_server;
 mod loop_order;
+mod markers;
 mod pgbench;
 mod replication;
 mod reports;

@@ -119,6 +119,7 @@ impl Validator<'_> {
                 "enum" => fits &= list(of).contains(value),
                 "const" => fits &= of == value,
                 "minimum" => fits &= value.as_f64().is_none_or(|n| Some(n) >= of.as_f64()),
+                "exclusiveMinimum" => fits &= value.as_f64().is_none_or(|n| Some(n) > of.as_f64()),
                 "minItems" => fits &= value.as_array().is_none_or(|items| Some(items.len() as u64) >= of.as_u64()),
                 "maxItems" => fits &= value.as_array().is_none_or(|items| Some(items.len() as u64) <= of.as_u64()),
                 "pattern" => fits &= value.as_str().is_none_or(|text| matches_pattern(text, of)),

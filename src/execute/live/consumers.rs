@@ -154,6 +154,7 @@ impl Live<'_> {
         let (conninfo, password) = node.client_conninfo(self.cell.scenario.transport.value, slot);
         let mut program = Program::new(program)
             .args(["--start", "--no-loop", "-f", "-", "--slot", slot])
+            .args(slot::RECVLOGICAL_OPTIONS)
             .args(["-d".to_owned(), conninfo])
             .run_as(self.lab.run_as().cloned())
             .parent_death(ParentDeath::Kill);

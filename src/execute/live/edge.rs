@@ -15,7 +15,7 @@ use crate::text::Lsn;
 /// All columns are text, however they are asked for.
 pub(super) const POSITIONS: &str = "SELECT 'slot', pg_catalog.pg_current_wal_insert_lsn()::text, s.slot_name::text, s.restart_lsn::text, \
      s.confirmed_flush_lsn::text, w.sent_lsn::text, w.replay_lsn::text \
-     FROM (SELECT) one LEFT JOIN pg_catalog.pg_replication_slots s ON NOT s.temporary AND s.slot_name !~ '^pg_' \
+     FROM (SELECT) one LEFT JOIN pg_catalog.pg_replication_slots s ON NOT s.temporary AND s.slot_name !~ '^pg_[0-9]+_sync_' \
      LEFT JOIN pg_catalog.pg_stat_get_wal_senders() w ON w.pid = s.active_pid";
 
 const STATISTICS: &str = "SELECT 'wal', wal_bytes, wal_records, wal_fpi FROM pg_catalog.pg_stat_wal; \
@@ -127,9 +127,14 @@ impl Edge {
         names.into_iter().map(move |name| {
             let evidence = DecodingEvidence {
                 node: node.to_owned(),
-                sent_start: self.slots.get(name).and_then(SlotPosition::sent),
+                // One that is made in between begins with nothing.
+                sent_start: self.slots.get(name).map_or(Some(self.lsn), SlotPosition::sent),
                 sent_end: end.and_then(|end| end.slots.get(name)).and_then(SlotPosition::sent),
-                counters_start: self.decoded.get(name).copied(),
+                counters_start: if self.slots.contains_key(name) {
+                    self.decoded.get(name).copied()
+                } else {
+                    Some(SlotCounters::default())
+                },
                 counters_settled: None,
             };
             (name.clone(), evidence)

@@ -99,7 +99,9 @@ impl Live<'_> {
                     let seen = watch.seen().await.map_err(|error| {
                         Failure::new(format!("failed to watch for the marker on `{node}`: {error}"))
                     })?;
-                    ended.borrow_mut().visible.insert(node, seen.at);
+                    let mut ended = ended.borrow_mut();
+                    ended.visible.insert(node, seen.at);
+                    ended.watches.push(watch);
                 }
                 Ok::<_, Failure>(())
             };
@@ -120,7 +122,6 @@ impl Live<'_> {
                 failure = health.first_error(HEALTH_INTERVAL) => Err(failure),
             }
         });
-        // Dropping the watches, with the future, ends them.
         Ok(Running { done, stop: Box::new(|| {}) })
     }
 

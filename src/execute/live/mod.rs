@@ -37,6 +37,7 @@ use crate::plan::Cell;
 use crate::plan::facts::Build;
 use crate::plan::instruction::{Activity, Instruction};
 use crate::probe::Passing;
+use crate::probe::marker::MarkerWatch;
 use crate::results::NodeRecord;
 use crate::script::Script;
 use crate::spec::scenario::{Extent, Protocol};
@@ -63,7 +64,10 @@ struct Ended {
     visible: HashMap<String, Instant>,
     received: HashMap<String, Instant>,
     syncs: Syncs,
-    startups: HashMap<String, Instant>,
+    /// When the slot was active, and when the worker was asked for.
+    startups: HashMap<String, (Instant, Instant)>,
+    /// Watches that have seen their marker: their sessions stay until closing them is counted nowhere.
+    watches: Vec<MarkerWatch>,
     /// Processes that came and went while pgbench ran, by node.
     passing: HashMap<String, Passing>,
 }
@@ -97,6 +101,8 @@ pub struct Live<'a> {
     ended: Rc<RefCell<Ended>>,
     /// Connections of loads whose window has been read.
     connections: Vec<OpenConnections>,
+    /// Watches of markers whose window has been read.
+    watches: Vec<MarkerWatch>,
     notes: Vec<String>,
 }
 
@@ -132,6 +138,7 @@ impl<'a> Live<'a> {
             launcher_wait: None,
             ended: Rc::default(),
             connections: Vec::new(),
+            watches: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -262,14 +269,17 @@ impl<'a> Live<'a> {
     }
 
     fn start_startup(&self, name: &str) -> Result<Running, Failure> {
-        let publisher = self.node(&self.cell.scenario.subscriptions[name].publisher)?.control.clone();
+        let subscription = &self.cell.scenario.subscriptions[name];
+        let publisher = self.node(&subscription.publisher)?.control.clone();
+        // What the phase's start did is done.
+        let enabled = self.node(&subscription.node)?.worker_started.unwrap_or_else(Instant::now);
         let ended = self.ended.clone();
         let name = name.to_owned();
         let done = Box::pin(async move {
             while !conditions::slot_active(&publisher, &name).await? {
                 tokio::time::sleep(STARTUP_INTERVAL).await;
             }
-            ended.borrow_mut().startups.insert(name, Instant::now());
+            ended.borrow_mut().startups.insert(name, (Instant::now(), enabled));
             Ok(())
         });
         Ok(Running { done, stop: Box::new(|| {}) })

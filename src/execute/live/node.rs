@@ -155,6 +155,8 @@ impl Live<'_> {
         self.consumers.clear();
         self.ended.borrow_mut().loads.clear();
         self.connections.clear();
+        self.watches.clear();
+        self.ended.borrow_mut().watches.clear();
         let mut records: Records = self.nodes.iter().map(|(name, node)| (name.clone(), node.record.clone())).collect();
         let logs: Vec<(String, std::path::PathBuf)> =
             self.lab.nodes().iter().map(|node| (node.name.clone(), node.log.clone())).collect();

@@ -3,6 +3,7 @@
 //! Everything is written before the clock; pgbench itself is started by it, and connects within it. It runs as the
 //! servers' user with no environment of ours, in a private folder that goes with it.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -116,6 +117,8 @@ impl Live<'_> {
         for script in load.scripts.iter().filter(|script| script.builtin.is_none()) {
             let path = folder.0.join(file_name(script));
             std::fs::write(&path, file_text(script))
+                // Whatever our umask is, the servers' user must read it; the folder is its alone.
+                .and_then(|()| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)))
                 .map_err(|error| failed(format!("{} cannot be written: {error}", path.display())))?;
         }
         std::fs::create_dir_all(&self.logs)

@@ -49,11 +49,13 @@ impl Live<'_> {
         let health = self.health();
         let done = Box::pin(async move {
             let synced = async {
+                let mut first = true;
                 loop {
                     let mut all = true;
+                    let first = std::mem::take(&mut first);
                     for of in &watched {
                         let mut tables = ended.borrow().syncs.get(&of.name).cloned().unwrap_or_default();
-                        all &= look(of, &mut tables).await?;
+                        all &= look(of, &mut tables, first).await?;
                         ended.borrow_mut().syncs.insert(of.name.clone(), tables);
                     }
                     if all {
@@ -72,7 +74,7 @@ impl Live<'_> {
 }
 
 /// Looks at the tables of a subscription once; whether all of it is ready.
-async fn look(of: &Watched, tables: &mut IndexMap<String, TableSync>) -> Result<bool, Failure> {
+async fn look(of: &Watched, tables: &mut IndexMap<String, TableSync>, first: bool) -> Result<bool, Failure> {
     let sql = format!(
         "SELECT format('%I.%I', n.nspname, c.relname), r.srsubstate, r.srsubid, r.srrelid, w.pid \
          FROM pg_catalog.pg_subscription s JOIN pg_catalog.pg_subscription_rel r ON r.srsubid = s.oid \
@@ -86,6 +88,10 @@ async fn look(of: &Watched, tables: &mut IndexMap<String, TableSync>) -> Result<
     let mut senders = None;
     for row in &found {
         let text = |index: usize| row.get(index).unwrap_or_default();
+        // One that was ready before the phase began is none of its copies.
+        if first && text(1) == "r" {
+            continue;
+        }
         let table = tables.entry(text(0).to_owned()).or_default();
         match text(1) {
             "r" => {

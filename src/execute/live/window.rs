@@ -1,5 +1,6 @@
 //! The window of a phase: counters before its clock, counters after it, and the difference as evidence.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
@@ -16,11 +17,17 @@ use crate::measure::metric::CLIENTS_EXITED;
 use crate::measure::{
     Evidence, Histogram, HostEvidence, LoadEvidence, MarkerEvidence, NodeEvidence, ScriptEvidence, SyncEvidence,
 };
-use crate::plan::instruction::Condition;
+use crate::plan::instruction::{Condition, Filling};
 use crate::probe::{CpuReading, CpuUse, HostTimes, Role, thread_cpu};
 
 /// How long exiting backends and workers may take to flush their statistics; 14 needs up to 1.5 s.
 const SETTLE_BOUND: Duration = Duration::from_secs(5);
+
+/// How long a node may take to tell its counters.
+const EDGE_BOUND: Duration = Duration::from_secs(5);
+
+/// How long the sessions that pgbench left behind may take to be gone: they have nothing left to do.
+const REAP_BOUND: Duration = Duration::from_secs(1);
 
 /// How long the counters of 14 must stand still: sessions report every half second, exits within 1.5 s.
 const QUIET: Duration = Duration::from_millis(1500);
@@ -32,7 +39,8 @@ pub(super) struct Boundary {
     edges: IndexMap<String, Edge>,
     /// CPU of this thread.
     own_cpu: Duration,
-    host: Option<HostTimes>,
+    /// With the moment of the reading.
+    host: Option<(Instant, HostTimes)>,
     consumers: IndexMap<String, ConsumerReading>,
 }
 
@@ -83,7 +91,7 @@ impl Live<'_> {
                 let edges = self.edges().await?;
                 let cpu = self.cpu()?;
                 let consumers = self.read_consumers();
-                let host = HostTimes::take().ok();
+                let host = HostTimes::take().ok().map(|host| (Instant::now(), host));
                 let own_cpu = thread_cpu();
                 Boundary { at: Instant::now(), cpu, edges, own_cpu, host, consumers }
             }
@@ -95,11 +103,13 @@ impl Live<'_> {
         // The connections of a load stay open beyond its window, until closing them is counted nowhere.
         let ended = std::mem::take(&mut *self.ended.borrow_mut());
         self.connections.extend(ended.loads.into_values().map(|load| load.finished.connections));
+        self.watches.extend(ended.watches);
         self.window = Some(Window { start, marker_commit: None, no_downstream: false });
         Ok(())
     }
 
-    /// The clock stops when the last activity ended, not when that was heard of.
+    /// The clock stops when the last activity ended, not when that was heard of; that of a phase that lasts a length of
+    /// time, now.
     pub(super) async fn close(&mut self, phase: &str) -> Result<Evidence, Failure> {
         let now = Instant::now();
         let own_cpu = thread_cpu();
@@ -107,14 +117,15 @@ impl Live<'_> {
         for node in self.nodes.values_mut() {
             node.sampler.stop();
         }
-        let ended = self.ended.borrow().last().filter(|_| !window.no_downstream).unwrap_or(now);
-        let host = HostTimes::take().ok();
+        let holds =
+            self.cell.turn.phases.iter().any(|plan| plan.name == phase && matches!(plan.filling, Filling::Hold(_)));
+        let ended = self.ended.borrow().last().filter(|_| !window.no_downstream && !holds).unwrap_or(now);
+        let host = HostTimes::take().ok().map(|host| (now, host));
         let of_pgbench = self.nodes_under_pgbench();
         self.wait_until_reaped(&window, &of_pgbench).await;
         let cpu = self.cpu();
         let consumers = self.read_consumers();
-        // After an interrupt a session may still be busy with what was cut short.
-        let edges = if *self.stop.borrow() { None } else { Some(self.edges().await?) };
+        let edges = self.last_edges().await?;
         let cpu = cpu?;
         let start = &window.start;
         let mut evidence = Evidence {
@@ -130,7 +141,7 @@ impl Live<'_> {
             let node = &mut self.nodes[name.as_str()];
             let used = reading.since(before, &node.own_sessions);
             let last = edges.as_ref().and_then(|edges| edges.get(name));
-            let series = node.sampler.close(now, reading, last.map(|last| (last.lsn, last.slots.clone())));
+            let series = node.sampler.close(ended, reading, last.map(|last| (last.lsn, last.slots.clone())));
             if let Some(last) = last {
                 let stretch = Stretch { phase: phase.to_owned(), start: first.lsn, end: last.lsn };
                 self.stretches.entry(name.clone()).or_default().push(stretch);
@@ -151,12 +162,12 @@ impl Live<'_> {
                 },
             );
         }
-        if let (Some(before), Some(after)) = (&start.host, &host) {
+        if let (Some((from, before)), Some((to, after))) = (&start.host, &host) {
             let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
             // The kernel counts the host in ticks of 10 ms: in a shorter phase there is nothing to see, which adds
             // nothing to a window that holds it.
             let used = after.since(before);
-            let capacity = used.as_ref().map_or(0.0, |_| cores * now.duration_since(start.at).as_secs_f64());
+            let capacity = used.as_ref().map_or(0.0, |_| cores * to.duration_since(*from).as_secs_f64());
             evidence.host = Some(HostEvidence {
                 capacity_seconds: capacity,
                 busy_seconds: used.as_ref().map_or(0.0, |used| used.busy * capacity),
@@ -166,6 +177,17 @@ impl Live<'_> {
         self.take_in(&window, &mut evidence);
         self.boundary = edges.map(|edges| Boundary { at: ended, cpu, edges, own_cpu, host, consumers });
         Ok(evidence)
+    }
+
+    /// The edges at a window's end; `None` where a session is still busy with what was cut short, by an interrupt or by
+    /// the phase's bound.
+    async fn last_edges(&self) -> Result<Option<IndexMap<String, Edge>>, Failure> {
+        let mut stop = self.stop.clone();
+        tokio::select! { biased;
+            _ = stop.wait_for(|stop| *stop) => Ok(None),
+            edges = self.edges() => edges.map(Some),
+            () = tokio::time::sleep(EDGE_BOUND) => Ok(None),
+        }
     }
 
     /// Nodes on which pgbench ran a load in this window.
@@ -189,7 +211,7 @@ impl Live<'_> {
             // A reading that fails is told by the one that counts.
             while let Ok(reading) = CpuReading::take(node.node.pid)
                 && reading.new_clients(before, &node.own_sessions) > 0
-                && began.elapsed() < SETTLE_BOUND
+                && began.elapsed() < REAP_BOUND
                 && !*self.stop.borrow()
             {
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -221,7 +243,7 @@ impl Live<'_> {
         evidence.startup_seconds = ended
             .startups
             .iter()
-            .map(|(name, at)| (name.clone(), at.duration_since(window.start.at).as_secs_f64()))
+            .map(|(name, (at, enabled))| (name.clone(), at.duration_since(*enabled).as_secs_f64()))
             .collect();
         for (name, EndedLoad { finished, pgbench }) in &ended.loads {
             let mut observed = self.load_evidence(name, finished);
@@ -268,7 +290,9 @@ impl Live<'_> {
             );
         }
         std::fs::create_dir_all(&self.logs)?;
-        std::fs::write(self.logs.join(format!("load-{name}.txt")), text)
+        // A workload may run in more than one phase.
+        let path = self.logs.join(format!("load-{name}.txt"));
+        std::fs::File::options().create(true).append(true).open(path)?.write_all(text.as_bytes())
     }
 
     /// Closes the loads' connections before what they would be counted in begins, and waits until their backends are
@@ -439,6 +463,6 @@ impl Ended {
         let loads = self.loads.values().map(|load| load.finished.report.finished);
         let ready = self.syncs.values().flat_map(IndexMap::values).filter_map(|table| table.ready);
         let arrivals = self.visible.values().chain(self.received.values()).copied();
-        loads.chain(arrivals).chain(ready).chain(self.startups.values().copied()).max()
+        loads.chain(arrivals).chain(ready).chain(self.startups.values().map(|(at, _)| *at)).max()
     }
 }

@@ -67,7 +67,7 @@ pub struct Consumed {
     pub received: Lsn,
     /// The position that the server was last told.
     pub confirmed: Lsn,
-    /// CPU of the thread, as of the last arrival, the last second or the end, whichever is latest.
+    /// CPU of the thread, as of the last receive or the end.
     pub cpu_ns: u64,
     /// How the stream ended.
     pub end: StreamEnd,

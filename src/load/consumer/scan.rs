@@ -91,8 +91,8 @@ impl MarkerScan {
         };
         let mut insert = vec![b'I'];
         insert.extend_from_slice(&bytes[at - 4..at]);
-        // A new row of one column, in text form.
-        insert.extend_from_slice(b"N\0\x01t");
+        // A new row of one column; its form comes next.
+        insert.extend_from_slice(b"N\0\x01");
         self.insert = Some(insert);
         at + self.relation.len()
     }
@@ -107,29 +107,40 @@ enum Row {
 
 /// What follows the beginning of a marker's row: its number, then the message of the commit.
 fn row(form: Form, bytes: &[u8]) -> Row {
-    let (digits, end, commit): (&[u8], usize, &[u8]) = match form {
+    let (id, end, commit): (Option<u64>, usize, &[u8]) = match form {
         Form::Text => {
             let digits = bytes.iter().take(LONGEST_ID + 1).take_while(|byte| byte.is_ascii_digit()).count();
-            (&bytes[..digits], digits, b"\nCOMMIT")
+            (decimal(&bytes[..digits]), digits, b"\nCOMMIT")
         }
         Form::Binary => {
-            let Some((length, text)) = bytes.split_first_chunk::<4>() else { return Row::Unfinished };
-            let length = u32::from_be_bytes(*length) as usize;
-            if length > LONGEST_ID {
+            let Some((head, value)) = bytes.split_first_chunk::<5>() else { return Row::Unfinished };
+            let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+            let fits = match head[0] {
+                b't' => length <= LONGEST_ID,
+                b'b' => length == 8,
+                _ => false,
+            };
+            if !fits {
                 return Row::Other;
             }
-            let Some(digits) = text.get(..length) else { return Row::Unfinished };
-            (digits, 4 + length, b"\nC")
+            let Some(value) = value.get(..length) else { return Row::Unfinished };
+            let binary = value.try_into().ok().filter(|_| head[0] == b'b').map(i64::from_be_bytes);
+            let id = binary.map_or_else(|| decimal(value), |id| u64::try_from(id).ok());
+            (id, 5 + length, b"\nC")
         }
     };
     let after = &bytes[end..];
     if after.len() < commit.len() {
         return if commit.starts_with(after) { Row::Unfinished } else { Row::Other };
     }
-    match std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()) {
+    match id {
         Some(id) if after.starts_with(commit) => Row::Complete(id),
         _ => Row::Other,
     }
+}
+
+fn decimal(digits: &[u8]) -> Option<u64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -147,17 +158,23 @@ mod tests {
         ids.iter().map(one).collect::<String>().into_bytes()
     }
 
-    fn binary(ids: &[u64]) -> Vec<u8> {
+    fn binary(ids: &[u64], in_binary: bool) -> Vec<u8> {
         let mut out = Vec::new();
         for (index, id) in ids.iter().enumerate() {
             out.extend_from_slice(b"B01234567012345670123\n");
             if index == 0 {
                 out.extend_from_slice(b"R\0\0\x40\x01public\0runner_marker\0d\0\x01\0id\0\0\0\0\x14\xff\xff\xff\xff\n");
             }
-            let digits = id.to_string();
-            out.extend_from_slice(b"I\0\0\x40\x01N\0\x01t");
-            out.extend_from_slice(&(digits.len() as u32).to_be_bytes());
-            out.extend_from_slice(digits.as_bytes());
+            out.extend_from_slice(b"I\0\0\x40\x01N\0\x01");
+            if in_binary {
+                out.extend_from_slice(b"b\0\0\0\x08");
+                out.extend_from_slice(&id.to_be_bytes());
+            } else {
+                let digits = id.to_string();
+                out.push(b't');
+                out.extend_from_slice(&(digits.len() as u32).to_be_bytes());
+                out.extend_from_slice(digits.as_bytes());
+            }
             out.extend_from_slice(b"\nC\0aaaaaaaabbbbbbbbcccccccc\n");
         }
         out
@@ -169,7 +186,9 @@ mod tests {
             ids in prop::collection::vec(0..u64::from(u32::MAX), 0..6),
             cut in 1usize..60,
         ) {
-            for (form, bytes) in [(Form::Text, text(&ids)), (Form::Binary, binary(&ids))] {
+            let streams =
+                [(Form::Text, text(&ids)), (Form::Binary, binary(&ids, false)), (Form::Binary, binary(&ids, true))];
+            for (form, bytes) in streams {
                 let mut scan = MarkerScan::new(form);
                 let found: Vec<u64> = bytes.chunks(cut).flat_map(|piece| scan.take(piece)).collect();
                 prop_assert_eq!(&found, &ids);
@@ -179,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_marker_without_its_commit_has_not_come_yet() {
-        for (form, bytes) in [(Form::Text, text(&[12])), (Form::Binary, binary(&[12]))] {
+        for (form, bytes) in [(Form::Text, text(&[12])), (Form::Binary, binary(&[12], false))] {
             let end = memmem::rfind(&bytes, b"\nC").expect("a commit");
             let mut scan = MarkerScan::new(form);
             assert_eq!(scan.take(&bytes[..=end]), [0; 0]);

@@ -164,9 +164,6 @@ impl StreamThread {
             if reply || due || waited >= HEARTBEAT {
                 self.stream.feedback().confirm(self.tally.received, false)?;
                 self.confirmed_at = now;
-                self.shared.counters.publish_cpu();
-            } else if !came {
-                self.shared.counters.publish_cpu();
             }
             if came {
                 std::thread::sleep(NAP);
@@ -209,8 +206,10 @@ impl StreamThread {
         Ok((false, reply))
     }
 
+    /// After each receive, of which there are at most some thousand a second.
     fn publish(&self, at: Instant) {
         self.shared.counters.publish(&self.tally, at);
+        self.shared.counters.publish_cpu();
         self.shared.arrivals.reached(Arrival { at, position: self.tally.received });
     }
 }

@@ -9,7 +9,7 @@ pub(super) static METRICS: &[Metric] = &[
         better: Better::Lower,
         dims: &[Dim::Subscription],
         needs: &[Probe::Startup],
-        about: "from ENABLE to the active slot, part of the window's seconds; without a label the longest",
+        about: "from ENABLE (or CREATE SUBSCRIPTION) to the active slot, part of the window's seconds; without a label the longest",
         ratio_floor: 0.0,
         read: |e, l| match l.value(Dim::Subscription) {
             Some(name) => e.startup_seconds.get(name).copied().ok_or_else(|| {

@@ -34,7 +34,7 @@ pub(super) static METRICS: &[Metric] = &[
     sync_metric!(
         "copy_worker_cpu",
         0.1,
-        "CPU of the table synchronisation workers, as last seen before each ended (a look every 20 ms)",
+        "CPU of the table synchronisation workers, as last seen before each ended (a look every 20 ms; one that no look met adds nothing)",
         |e, l| total(e, l, |table| table.worker_cpu_ns)
     ),
     sync_metric!(
@@ -73,8 +73,8 @@ fn latest(evidence: &Evidence, labels: &Labels, moment: fn(&SyncEvidence) -> Opt
 }
 
 fn total(evidence: &Evidence, labels: &Labels, ns: fn(&SyncEvidence) -> Option<u64>) -> Reading {
-    let total: Option<u64> = tables(evidence, labels)?.into_iter().map(ns).sum();
-    total.map(|ns| ns as f64 / 1e9).ok_or(Absent::NotObserved(Probe::Sync))
+    let seen: Vec<u64> = tables(evidence, labels)?.into_iter().filter_map(ns).collect();
+    if seen.is_empty() { Err(Absent::NotObserved(Probe::Sync)) } else { Ok(seen.iter().sum::<u64>() as f64 / 1e9) }
 }
 
 #[cfg(test)]

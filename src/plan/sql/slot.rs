@@ -15,6 +15,10 @@ pub const PUBLICATION_NAMES: &str = "publication_names";
 /// Plugins whose output is read for changes and markers.
 pub const READABLE: &[&str] = &["test_decoding", PGOUTPUT];
 
+/// How often `pg_recvlogical` confirms, in seconds, as the runner's own client does; by default it would be ten, and what
+/// a slot retains would be that of ten seconds.
+pub const RECVLOGICAL_OPTIONS: &[&str] = &["--status-interval=1", "--fsync-interval=1"];
+
 /// The longest name of a slot: one byte less than `NAMEDATALEN`.
 const LONGEST_NAME: usize = 63;
 

@@ -248,3 +248,20 @@ hold = "400ms"
     let started = seconds(&sample, "rest", "/startup_seconds/s");
     assert!(started > 0.0 && started < held);
 }
+
+#[test]
+fn a_phase_whose_start_hangs_ends_by_its_bound_and_not_with_the_statement() {
+    let phases = r#"
+[[scenarios]]
+name = "hangs"
+[[scenarios.phases]]
+name = "load"
+start = [{ nodes = ["a"], sql = "SELECT pg_sleep(300)" }]
+timeout = "500ms"
+"#;
+    let ran = run(&[LOAD, phases]).ended_with(1);
+    let sample = ran.sample("hangs");
+    assert!(sample["outcome"].get("timed_out").is_some(), "{}", sample["outcome"]);
+    let total = sample["total_seconds"].as_f64().expect("a length");
+    assert!(total < 300.0, "it did not wait for the statement: {total}");
+}

@@ -6,10 +6,9 @@ use super::client::{Client, Next, Quota, Tally};
 use super::error::LoadError;
 use super::readiness::{Readiness, readable_before};
 use rustix::fd::AsFd;
-use rustix::time::{ClockId, clock_gettime};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Drives the clients to their ends. One client is waited for in its read; several by readiness.
 pub(super) fn drive(
@@ -100,10 +99,4 @@ fn drive_many(clients: &mut [Client], quota: impl Fn(usize) -> Quota, tally: &mu
         }
     }
     Ok(())
-}
-
-/// CPU that this thread has used since it began.
-pub(super) fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }

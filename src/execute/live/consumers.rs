@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use tokio::sync::oneshot;
 
 use super::Live;
+use super::pgbench::conninfo;
 use crate::execute::world::Failure;
 use crate::lab::child::Child;
 use crate::lab::log;
@@ -151,11 +152,11 @@ impl Live<'_> {
         let program = self.tools.get(PG_RECVLOGICAL).and_then(|tool| tool.bin.clone());
         let program = program.ok_or_else(|| Failure::new(format!("no {PG_RECVLOGICAL} is found")))?;
         let log = node.node.log.with_file_name(format!("{slot}.{PG_RECVLOGICAL}.log"));
-        let (conninfo, password) = node.client_conninfo(self.cell.scenario.transport.value, slot);
+        let target = node.target(self.cell.scenario.transport.value, slot);
         let mut program = Program::new(program)
             .args(["--start", "--no-loop", "-f", "-", "--slot", slot])
             .args(slot::RECVLOGICAL_OPTIONS)
-            .args(["-d".to_owned(), conninfo])
+            .args(["-d".to_owned(), conninfo(&target)])
             .run_as(self.lab.run_as().cloned())
             .parent_death(ParentDeath::Kill);
         for option in &consume.options {
@@ -165,7 +166,7 @@ impl Live<'_> {
             };
             program = program.args(["-o".to_owned(), text]);
         }
-        if let Some(password) = password {
+        if let Some(password) = target.password {
             program = program.variable("PGPASSWORD", password);
         }
         let (child, pipe) = program.spawn_with_output(&log).map_err(|error| Failure::new(error.to_string()))?;

@@ -47,21 +47,6 @@ impl LiveNode {
         format!("host={} port={} user=postgres dbname=postgres{password}", conninfo_value(&host), self.node.port)
     }
 
-    /// How a client program reaches it, and the password that it must not show among its arguments.
-    pub(super) fn client_conninfo(&self, transport: Transport, application_name: &str) -> (String, Option<String>) {
-        let (host, password) = match transport {
-            Transport::Tcp => ("127.0.0.1".to_owned(), self.node.password.clone()),
-            Transport::Unix => (self.node.socket_dir.display().to_string(), None),
-        };
-        let text = format!(
-            "host={} port={} user=postgres dbname=postgres application_name={}",
-            conninfo_value(&host),
-            self.node.port,
-            conninfo_value(application_name)
-        );
-        (text, password)
-    }
-
     /// How the runner's own threads reach it.
     pub(super) fn target(&self, transport: Transport, application_name: &str) -> Target {
         let host = match transport {

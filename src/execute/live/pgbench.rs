@@ -84,7 +84,7 @@ impl Told {
 }
 
 /// A connection string for libpq. The password is not in it: every local user can read command lines.
-fn conninfo(target: &Target) -> String {
+pub(super) fn conninfo(target: &Target) -> String {
     let (host, port) = match &target.host {
         Host::Unix { directory, port } => (directory.display().to_string(), *port),
         Host::Tcp(address) => (address.ip().to_string(), address.port()),

@@ -126,6 +126,12 @@ impl Live<'_> {
         let cpu = self.cpu();
         let consumers = self.read_consumers();
         let edges = self.last_edges().await?;
+        if edges.is_none() && !*self.stop.borrow() {
+            self.notes.push(format!(
+                "at the end of phase `{phase}` the nodes did not tell their WAL and slots within {EDGE_BOUND:?}: a session was still \
+                 busy with what the phase had begun"
+            ));
+        }
         let cpu = cpu?;
         let start = &window.start;
         let mut evidence = Evidence {

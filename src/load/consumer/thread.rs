@@ -5,7 +5,7 @@
 
 use super::arrivals::Arrival;
 use super::{Consumed, ConsumerError, Shared, StreamEnd};
-use crate::load::worker::thread_cpu;
+use crate::probe::thread_cpu;
 use crate::text::lsn::Lsn;
 use crate::wire::{Decoder, Piece, ReplicationStream, StreamMessage, WireError};
 use std::sync::Arc;

@@ -39,6 +39,8 @@ use crate::text::{Issues, SourceMap};
 pub struct Cell {
     /// Name: the scenario's, with the point where there are axes.
     pub name: String,
+    /// Values of the axes, as written.
+    pub point: IndexMap<String, String>,
     /// What the spec says.
     pub scenario: Arc<Scenario>,
     /// Nodes as they will be started.
@@ -161,10 +163,9 @@ fn cell(lowered: &LoweredCell, spec: &Spec, sources: &SourceMap, facts: &Facts, 
             (name.clone(), plan)
         })
         .collect();
-    let point: Vec<String> = lowered.point.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let name = if point.is_empty() { scenario.name.clone() } else { format!("{}[{}]", scenario.name, point.join(",")) };
     Cell {
-        name,
+        name: lowered.name.clone(),
+        point: lowered.point.iter().map(|(axis, value)| (axis.clone(), value.to_string())).collect(),
         scenario: lowered.scenario.clone(),
         nodes,
         turn: build::turn(scenario, spec.run.checkpoint.value, &|name| servers.major(name)),

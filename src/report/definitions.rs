@@ -111,7 +111,7 @@ fn windows(runs: Runs<'_>, references: &[&Reference]) -> Vec<String> {
     for reference in references {
         let known = windows.entry(&reference.window).or_default();
         for cell in &runs.spec.cells {
-            let Ok(phases) = runs.phases(&cell.scenario.name, &reference.window) else { continue };
+            let Ok(phases) = runs.phases(&cell.name, &reference.window) else { continue };
             let phases: Vec<String> = phases.iter().map(|phase| format!("`{}`", phase.name)).collect();
             let text = listed(&phases);
             if phases.len() > 1 && !known.contains(&text) {

@@ -36,7 +36,7 @@ pub struct DifferenceRow {
 
 pub(super) fn differences(run: &RunRecord, runs: Runs<'_>) -> DifferencesView {
     let scenarios: Vec<(String, String)> =
-        runs.spec.cells.iter().map(|cell| (cell.scenario.name.clone(), cell.scenario.title.clone())).collect();
+        runs.spec.cells.iter().map(|cell| (cell.name.clone(), cell.title.clone())).collect();
     let mut notes = Footnotes::default();
     let rows: Vec<DifferenceRow> = run
         .differences

@@ -121,7 +121,7 @@ fn phases(runs: Runs<'_>) -> String {
     let mut ways: IndexMap<String, Vec<&str>> = IndexMap::new();
     for cell in &runs.spec.cells {
         let way: Vec<String> = cell.scenario.phases.iter().map(phase).collect();
-        ways.entry(way.join(", ")).or_default().push(&cell.scenario.title);
+        ways.entry(way.join(", ")).or_default().push(&cell.title);
     }
     if ways.len() == 1 {
         return ways.into_keys().next().unwrap_or_default();

@@ -53,7 +53,7 @@ pub(super) fn excluded(runs: Runs<'_>) -> Vec<ExcludedRun> {
             turn: sample.turn,
             round: sample.round,
             scenario: sample.scenario.clone(),
-            title: runs.title(&sample.scenario).to_owned(),
+            title: runs.title(&sample.cell).to_owned(),
             reason,
             differing: sample
                 .convergence
@@ -91,7 +91,7 @@ pub(super) fn failed_transactions(runs: Runs<'_>) -> Vec<FailedTransactions> {
                         turn: sample.turn,
                         round: sample.round,
                         scenario: sample.scenario.clone(),
-                        title: runs.title(&sample.scenario).to_owned(),
+                        title: runs.title(&sample.cell).to_owned(),
                         phase: phase.clone(),
                         script: script.clone(),
                         committed: evidence.committed,

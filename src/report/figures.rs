@@ -6,8 +6,8 @@ use std::fmt;
 
 use crate::measure::{Absent, Evidence, Labels, Metric, Operator, Quantity, Reference, Unit, find};
 use crate::results::Sample;
-use crate::spec::Spec;
 use crate::spec::scenario::{Phase, Scenario};
+use crate::spec::{LoweredCell, Spec};
 use crate::stats::Summary;
 
 use super::format::figure_with_unit;
@@ -70,19 +70,24 @@ pub(super) struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// The scenario of that name.
-    pub(super) fn scenario(self, name: &str) -> Option<&'a Scenario> {
-        self.spec.cells.iter().map(|cell| &*cell.scenario).find(|scenario| scenario.name == name)
+    /// The cell of that name.
+    pub(super) fn cell(self, name: &str) -> Option<&'a LoweredCell> {
+        self.spec.cells.iter().find(|cell| cell.name == name)
     }
 
-    /// The title of a scenario, its name if the spec no longer has it.
-    pub(super) fn title(self, name: &'a str) -> &'a str {
-        self.scenario(name).map_or(name, |scenario| scenario.title.as_str())
+    /// The scenario of a cell.
+    pub(super) fn scenario(self, cell: &str) -> Option<&'a Scenario> {
+        self.cell(cell).map(|cell| &*cell.scenario)
     }
 
-    /// Runs of a scenario that count.
-    pub(super) fn valid(self, scenario: &'a str) -> impl Iterator<Item = &'a Sample> {
-        self.samples.iter().filter(move |sample| sample.scenario == scenario && sample.outcome.is_valid())
+    /// The title of a cell, its name if the spec no longer has it.
+    pub(super) fn title(self, cell: &'a str) -> &'a str {
+        self.cell(cell).map_or(cell, |cell| cell.title.as_str())
+    }
+
+    /// Runs of a cell that count.
+    pub(super) fn valid(self, cell: &'a str) -> impl Iterator<Item = &'a Sample> {
+        self.samples.iter().filter(move |sample| sample.cell == cell && sample.counts())
     }
 
     /// Phases of a window as the spec orders them.
@@ -115,14 +120,14 @@ impl<'a> Runs<'a> {
     }
 
     fn read_one(self, sample: &Sample, reference: &Reference) -> Result<f64, NoFigure> {
-        let phases = self.phases(&sample.scenario, &reference.window)?;
+        let phases = self.phases(&sample.cell, &reference.window)?;
         let evidence = evidence(sample, phases)?;
         (reference.metric.read)(&evidence, &reference.labels).map_err(NoFigure::Absent)
     }
 
     /// The share of the host in use over the phases from the first to the last that `windows` touch.
     pub(super) fn busy<'w>(self, sample: &Sample, windows: impl IntoIterator<Item = &'w str>) -> Result<f64, NoFigure> {
-        let scenario = self.scenario(&sample.scenario);
+        let scenario = self.scenario(&sample.cell);
         let spans = windows.into_iter().filter_map(|window| scenario?.windows.get(window).copied());
         let hull = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
         let phases = hull

@@ -68,16 +68,17 @@ pub(super) fn ledger(runs: Runs<'_>) -> LedgerView {
     let mut notes = Footnotes::default();
     let mut rows = Vec::new();
     let mut seen = Vec::new();
-    for scenario in runs.spec.cells.iter().map(|cell| &*cell.scenario) {
-        if seen.contains(&scenario.name.as_str()) {
+    for cell in &runs.spec.cells {
+        let scenario = &cell.scenario;
+        if seen.contains(&cell.name.as_str()) {
             continue;
         }
-        seen.push(&scenario.name);
-        let windows: Vec<Evidence> = runs.valid(&scenario.name).map(measured).collect();
+        seen.push(&cell.name);
+        let windows: Vec<Evidence> = runs.valid(&cell.name).map(measured).collect();
         for node in scenario.nodes.keys() {
             rows.extend(row(&windows, node, &mut notes).map(|row| LedgerRow {
-                scenario: scenario.name.clone(),
-                title: scenario.title.clone(),
+                scenario: cell.name.clone(),
+                title: cell.title.clone(),
                 ..row
             }));
         }

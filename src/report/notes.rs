@@ -45,7 +45,7 @@ fn convergence(runs: Runs<'_>) -> Vec<String> {
         notes.push(format!("Converged after the last phase, by row counts and checksums: {}.", listed(&tables)));
     }
     let replicating =
-        |sample: &&&Sample| runs.scenario(&sample.scenario).is_some_and(|scenario| !scenario.subscriptions.is_empty());
+        |sample: &&&Sample| runs.scenario(&sample.cell).is_some_and(|scenario| !scenario.subscriptions.is_empty());
     let unchecked = valid.iter().filter(|sample| sample.convergence.is_none()).filter(replicating).count();
     if unchecked > 0 {
         notes.push(format!("Convergence was not checked in {} with subscriptions.", counted(unchecked, "valid run")));
@@ -114,7 +114,7 @@ fn exited(runs: Runs<'_>) -> Vec<String> {
             let exited = observed.cpu_ns.get("exited").copied().unwrap_or(0);
             let share = exited as f64 / all as f64;
             if all > 0 && share > EXITED_SHARE {
-                shares.entry((runs.title(&sample.scenario), node.clone())).or_default().push(share);
+                shares.entry((runs.title(&sample.cell), node.clone())).or_default().push(share);
             }
         }
     }
@@ -136,8 +136,8 @@ fn exited(runs: Runs<'_>) -> Vec<String> {
 /// Runs that the tables cannot show, since another spec than theirs renders them.
 fn unknown(runs: Runs<'_>) -> Option<String> {
     let mut scenarios: Vec<String> = Vec::new();
-    for sample in runs.samples.iter().filter(|sample| runs.scenario(&sample.scenario).is_none()) {
-        let name = format!("`{}`", sample.scenario);
+    for sample in runs.samples.iter().filter(|sample| runs.scenario(&sample.cell).is_none()) {
+        let name = format!("`{}`", sample.cell);
         if !scenarios.contains(&name) {
             scenarios.push(name);
         }
@@ -166,7 +166,7 @@ fn recorded(runs: Runs<'_>) -> Vec<String> {
     let mut notes: IndexMap<&str, IndexMap<&str, usize>> = IndexMap::new();
     for sample in runs.samples {
         for note in &sample.notes {
-            *notes.entry(note).or_default().entry(runs.title(&sample.scenario)).or_default() += 1;
+            *notes.entry(note).or_default().entry(runs.title(&sample.cell)).or_default() += 1;
         }
     }
     notes

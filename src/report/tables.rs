@@ -157,7 +157,7 @@ impl<'a> Table<'a> {
         cells.push(self.busy_cell(busy.map(|busy| (busy, None))));
         RowView {
             scenario: sample.scenario.clone(),
-            title: self.runs.title(&sample.scenario).to_owned(),
+            title: self.runs.title(&sample.cell).to_owned(),
             round: Some(sample.round),
             turn: Some(sample.turn),
             n: None,

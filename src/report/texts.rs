@@ -28,8 +28,8 @@ pub(super) fn texts(runs: Runs<'_>) -> Vec<TextView> {
     for cell in cells {
         for (title, text) in of(&cell.scenario) {
             match found.iter_mut().find(|known| known.title == title && known.text == text) {
-                Some(known) => known.scenarios.push(cell.scenario.title.clone()),
-                None => found.push(TextView { title, scenarios: vec![cell.scenario.title.clone()], text }),
+                Some(known) => known.scenarios.push(cell.title.clone()),
+                None => found.push(TextView { title, scenarios: vec![cell.title.clone()], text }),
             }
         }
     }

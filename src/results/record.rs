@@ -17,8 +17,14 @@ pub struct Sample {
     pub cell: String,
     /// Scenario.
     pub scenario: String,
-    /// Round, from 1. A round holds one turn of every cell.
+    /// Values of the axes, as written; empty where there are none.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub point: IndexMap<String, String>,
+    /// Round, from 1. A round holds one turn of every cell. Of a slice, the pair that it belongs to.
     pub round: u32,
+    /// Its place in a paired comparison, if it is a slice of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<SliceRecord>,
     /// Position of the turn in the whole run, from 1.
     pub turn: u32,
     /// When it began, RFC 3339 in UTC.
@@ -42,6 +48,15 @@ pub struct Sample {
     pub notes: Vec<String>,
 }
 
+/// A slice: one turn of several on the same servers, side by side with those that it is compared with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SliceRecord {
+    /// Place within the sitting of its pair, from 1, warm-up included.
+    pub place: u32,
+    /// Whether it only warmed up: it counts in no figure.
+    pub warm_up: bool,
+}
+
 /// A turn's name, by which its file and the folder of its logs are called.
 pub fn turn_name(turn: u32, cell: &str, round: u32) -> String {
     format!("{turn:04}-{}-r{round}", plain(cell))
@@ -59,6 +74,11 @@ impl Sample {
     /// Its turn's name.
     pub fn name(&self) -> String {
         turn_name(self.turn, &self.cell, self.round)
+    }
+
+    /// Whether it counts in statistics.
+    pub fn counts(&self) -> bool {
+        self.outcome.is_valid() && self.slice.as_ref().is_none_or(|slice| !slice.warm_up)
     }
 }
 

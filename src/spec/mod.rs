@@ -55,10 +55,39 @@ pub struct Options {
 /// A cell as lowered: a scenario at a point of the axes.
 #[derive(Clone, Debug)]
 pub struct LoweredCell {
+    /// Name: the scenario's, with the point where there are axes, such as `text[clients=4]`.
+    pub name: String,
+    /// Prose for people: the scenario's title, with the point.
+    pub title: String,
     /// Variables that the point fixes.
-    pub point: Vec<(String, VarValue)>,
+    pub point: Point,
     /// The scenario there.
     pub scenario: Arc<Scenario>,
+}
+
+/// A point of the axes: a value for each variable that is one.
+pub type Point = Vec<(String, VarValue)>;
+
+impl LoweredCell {
+    fn new(point: &Point, scenario: Scenario) -> Self {
+        let place = point_words(point);
+        let (name, title) = if place.is_empty() {
+            (scenario.name.clone(), scenario.title.clone())
+        } else {
+            (format!("{}[{}]", scenario.name, place.replace(", ", ",")), format!("{}, {place}", scenario.title))
+        };
+        Self { name, title, point: point.clone(), scenario: Arc::new(scenario) }
+    }
+
+    /// The value of an axis here.
+    pub fn value(&self, axis: &str) -> Option<&VarValue> {
+        self.point.iter().find(|(name, _)| name == axis).map(|(_, value)| value)
+    }
+}
+
+/// A point in words: `clients=4, build=head`; empty where there are no axes.
+pub fn point_words(point: &[(String, VarValue)]) -> String {
+    point.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Everything a spec says, valid.
@@ -141,7 +170,7 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
         for point in points {
             let surroundings = Surroundings { name: &scenario.name, raw: &raw, unread: &unread, point };
             let (lowered, whole) = lower(&surroundings, &mut engine, &mut issues, &mut missing);
-            let cell = LoweredCell { point: point.clone(), scenario: Arc::new(lowered) };
+            let cell = LoweredCell::new(point, lowered);
             if whole && good { cells.push(cell) } else { unfit.push(cell) }
         }
         raws.push((raw, unread));

@@ -54,7 +54,7 @@ pub(super) fn from_sources(
     fetch: impl Fn(&Path) -> std::io::Result<String>,
 ) -> Result<Loaded, Refused> {
     loop {
-        match read(root, &sources, Options { quick }) {
+        match read(root, &sources, Options { quick, aa: false }) {
             Read::Done(spec, issues) => return Ok(Loaded { sources: Arc::new(sources), spec: *spec, issues }),
             Read::Missing(paths) => {
                 for path in paths {

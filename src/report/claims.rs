@@ -8,8 +8,7 @@ use super::cells::quoted;
 use super::figures::{NoFigure, Runs, ratio};
 use super::format::{as_written, decimals, figure_with_unit, range, ratio_decimals, times};
 use crate::measure::Unit;
-use crate::results::Sample;
-use crate::spec::{Claim, Statistic};
+use crate::spec::{Claim, LoweredCell, Statistic, point_words};
 use crate::stats::{
     Bounds, Estimate, Interval, Judgement, Outcome, difference_of_pairs, judge, mean_of_values, ratio_of_pairs,
 };
@@ -76,11 +75,45 @@ pub struct RoundFigure {
     pub to: Option<f64>,
 }
 
-/// Judges a claim.
-pub(super) fn judged<'a>(claim: &'a Claim, runs: Runs<'a>) -> ClaimView {
+/// A claim of one pair of cells.
+#[derive(Clone, Copy)]
+struct Claimed<'a> {
+    claim: &'a Claim,
+    of: &'a LoweredCell,
+    to: Option<&'a LoweredCell>,
+    /// Whether the same is claimed of other cells too.
+    of_several: bool,
+}
+
+impl std::ops::Deref for Claimed<'_> {
+    type Target = Claim;
+    fn deref(&self) -> &Claim {
+        self.claim
+    }
+}
+
+/// Judges a claim for every cell that it is about.
+pub(super) fn judged<'a>(claim: &'a Claim, runs: Runs<'a>) -> Vec<ClaimView> {
+    let cells = &runs.spec.cells;
+    let fits = |cell: &&LoweredCell| {
+        claim.of.fits(cell) && claim.matrix.as_ref().is_none_or(|block| cell.blocks.contains(block))
+    };
+    let pairs: Vec<(&LoweredCell, Option<&LoweredCell>)> = cells
+        .iter()
+        .filter(fits)
+        .filter_map(|of| match &claim.to {
+            None => Some((of, None)),
+            Some(to) => Some((of, Some(to.beside(of, cells)?))),
+        })
+        .collect();
+    let of_several = pairs.len() > 1;
+    pairs.into_iter().map(|(of, to)| judged_of(Claimed { claim, of, to, of_several }, runs)).collect()
+}
+
+fn judged_of<'a>(claim: Claimed<'a>, runs: Runs<'a>) -> ClaimView {
     let read = read(claim, runs);
     let bounds = Bounds { at_least: claim.at_least, at_most: claim.at_most };
-    let judgement = match refusal(claim, &read) {
+    let judgement = match refusal(&claim, &read) {
         Some(reason) => {
             let outcome = Outcome::CannotTell;
             Judgement { outcome, rule: reason.to_string(), n: read.rounds.len(), borne_out: 0, estimate: None }
@@ -98,7 +131,7 @@ pub(super) fn judged<'a>(claim: &'a Claim, runs: Runs<'a>) -> ClaimView {
             read.rounds.len() + read.absent.len()
         ));
     }
-    let sides = [Some(claim.of.as_str()), claim.to.as_deref()];
+    let sides = [Some(claim.of), claim.to].map(|side| side.map(|cell| cell.name.as_str()));
     let busy = sides.into_iter().flatten().filter_map(|side| runs.contention(side, &claim.metric)).reduce(f64::max);
     if let (Some(busy), Some(_)) = (busy, &judgement.estimate) {
         remarks.push(format!(
@@ -108,7 +141,11 @@ pub(super) fn judged<'a>(claim: &'a Claim, runs: Runs<'a>) -> ClaimView {
         ));
     }
     ClaimView {
-        claim: claim.claim.clone(),
+        claim: if claim.of_several {
+            format!("{} ({})", claim.claim.claim, place(claim))
+        } else {
+            claim.claim.claim.clone()
+        },
         outcome: judgement.outcome,
         outcome_text: outcome_text(judgement.outcome),
         statistic: match claim.statistic {
@@ -118,15 +155,15 @@ pub(super) fn judged<'a>(claim: &'a Claim, runs: Runs<'a>) -> ClaimView {
         },
         metric: claim.metric.display(),
         unit: if is_ratio { "ratio" } else { unit.as_str() },
-        of: claim.of.clone(),
-        to: claim.to.clone(),
-        about: about(claim, bounds, runs),
+        of: claim.of.name.clone(),
+        to: claim.to.map(|to| to.name.clone()),
+        about: about(claim, bounds),
         bounds,
         centre: judgement.estimate.as_ref().map(Estimate::centre),
         interval: judgement.estimate.as_ref().and_then(|estimate| estimate.interval().copied()),
         n: judgement.n,
         borne_out: judgement.borne_out,
-        ours: judgement.estimate.as_ref().map(|estimate| ours(claim, estimate)),
+        ours: judgement.estimate.as_ref().map(|estimate| ours(&claim, estimate)),
         published: claim.published,
         published_text: claim.published.map(|figure| published_text(figure, unit, is_ratio)),
         rule: rule.to_owned(),
@@ -144,32 +181,42 @@ struct Rounds {
 }
 
 /// The figures of the rounds in which every run that the claim needs is valid.
-fn read<'a>(claim: &'a Claim, runs: Runs<'a>) -> Rounds {
+fn read<'a>(claim: Claimed<'a>, runs: Runs<'a>) -> Rounds {
     let mut found = Rounds { rounds: Vec::new(), absent: Vec::new() };
-    for sample in runs.valid(&claim.of) {
-        let partner = claim.to.as_deref().map(|to| runs.valid(to).find(|other| other.round == sample.round));
-        let figure = match partner {
-            Some(None) => continue,
-            Some(Some(partner)) => pair(claim, runs, sample, Some(partner)),
-            None => pair(claim, runs, sample, None),
+    let others = claim.to.map(|to| runs.rounds(&to.name));
+    for (round, own) in runs.rounds(&claim.of.name) {
+        let partner = match &others {
+            None => None,
+            Some(others) => match others.get(&round) {
+                None => continue,
+                some => some,
+            },
         };
-        match figure {
+        let pair = || {
+            let to = partner.map(|to| runs.read_round(to, &claim.metric)).transpose()?;
+            Ok(RoundFigure { round, of: runs.read_round(&own, &claim.metric)?, to })
+        };
+        match pair() {
             Ok(figure) => found.rounds.push(figure),
             Err(reason) => found.absent.push(reason),
         }
     }
-    // In the order of rounds, not of turns: the order within a round is shuffled.
-    found.rounds.sort_by_key(|figure| figure.round);
     found
 }
 
-fn pair(claim: &Claim, runs: Runs<'_>, of: &Sample, to: Option<&Sample>) -> Result<RoundFigure, NoFigure> {
-    let to = to.map(|to| runs.read(to, &claim.metric)).transpose()?;
-    Ok(RoundFigure { round: of.round, of: runs.read(of, &claim.metric)?, to })
+/// Where a claim of several cells is made: the values of the axes that its own do not name.
+fn place(claim: Claimed<'_>) -> String {
+    let named = |axis: &str| claim.claim.of.axes.iter().any(|(own, _)| own == axis);
+    let point: Vec<_> = claim.of.point.iter().filter(|(axis, _)| !named(axis)).cloned().collect();
+    let words = point_words(&point);
+    match &claim.claim.of.scenario {
+        None if words.is_empty() => claim.of.scenario.title.clone(),
+        _ => words,
+    }
 }
 
 /// Why a claim is not even judged: nothing to judge, or ratios of what the instrument does not tell apart.
-fn refusal(claim: &Claim, read: &Rounds) -> Option<NoFigure> {
+fn refusal(claim: &Claimed<'_>, read: &Rounds) -> Option<NoFigure> {
     if read.rounds.is_empty() {
         return read.absent.first().cloned();
     }
@@ -195,7 +242,7 @@ fn estimate(statistic: Statistic, rounds: &[RoundFigure]) -> Result<Estimate, cr
 }
 
 /// `31.13x, 95 % interval [29.46, 32.90], rounds 30.64x–31.64x, n = 3`.
-fn ours(claim: &Claim, estimate: &Estimate) -> String {
+fn ours(claim: &Claimed<'_>, estimate: &Estimate) -> String {
     let unit = claim.metric.unit();
     let is_ratio = matches!(estimate, Estimate::Ratio(_));
     let digits =
@@ -221,7 +268,7 @@ fn ours(claim: &Claim, estimate: &Estimate) -> String {
 }
 
 /// Enough decimals that no printed end reads like a bound that it does not meet.
-fn telling(claim: &Claim, estimate: &Estimate, least: usize) -> usize {
+fn telling(claim: &Claimed<'_>, estimate: &Estimate, least: usize) -> usize {
     let (lowest, highest) = estimate.range();
     let interval = estimate.interval().map(|interval| [interval.low, interval.high]);
     let shown: Vec<f64> =
@@ -238,11 +285,11 @@ fn telling(claim: &Claim, estimate: &Estimate, least: usize) -> usize {
 }
 
 /// ``ratio of `apply.seconds`, No usable index to B-tree on id, claimed: at least 10x``.
-fn about(claim: &Claim, bounds: Bounds, runs: Runs<'_>) -> String {
+fn about(claim: Claimed<'_>, bounds: Bounds) -> String {
     let metric = claim.metric.display();
     let unit = claim.metric.unit();
-    let of = runs.title(&claim.of);
-    let to = claim.to.as_deref().map(|to| runs.title(to)).unwrap_or_default();
+    let of = &claim.of.title;
+    let to = claim.to.map(|to| to.title.as_str()).unwrap_or_default();
     let what = match claim.statistic {
         Statistic::Ratio => format!("ratio of `{metric}`, {of} to {to}"),
         Statistic::Difference => format!("difference of `{metric}`, {of} less {to}"),

@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use super::figures::Runs;
 use super::format::listed;
 use crate::measure::{Computed, Metric, Quantity, Reference, UNDER_PGBENCH, Unit};
+use crate::spec::ReportTable;
 use crate::spec::scenario::Body;
 use crate::spec::scenario::Workload;
 use crate::spec::{Claim, Each, Spec, Statistic};
@@ -83,7 +84,7 @@ fn waits(runs: Runs<'_>) -> Vec<String> {
 
 /// Quantities of all tables and claims.
 pub(super) fn quantities(spec: &Spec) -> impl Iterator<Item = &Quantity> {
-    let of_tables = spec.tables.iter().flat_map(|table| &table.columns).map(|column| &column.value);
+    let of_tables = spec.tables.iter().flat_map(ReportTable::quantities);
     of_tables.chain(spec.claims.iter().map(|claim| &claim.metric))
 }
 
@@ -128,7 +129,7 @@ fn windows(runs: Runs<'_>, references: &[&Reference]) -> Vec<String> {
 
 fn statistics(spec: &Spec) -> Vec<String> {
     let mut lines = Vec::new();
-    if spec.tables.iter().any(|table| table.each == Each::Scenario) {
+    if spec.tables.iter().any(|table| !matches!(table, ReportTable::Listed(table) if table.each == Each::Run)) {
         lines.push(
             "Medians are of each column by itself over the valid runs, so that a sum of medians need not be the median of \
              the sums; a table's ratio is a ratio of two medians."

@@ -2,65 +2,18 @@
 //!
 //! Which runs count is decided here too; what is made of the figures is not.
 
-use std::fmt;
+use std::collections::BTreeMap;
 
-use crate::measure::{Absent, Evidence, Labels, Metric, Operator, Quantity, Reference, Unit, find};
-use crate::results::Sample;
+use crate::measure::Quantity;
+use crate::results::{Sample, reading};
 use crate::spec::scenario::{Phase, Scenario};
 use crate::spec::{LoweredCell, Spec};
 use crate::stats::Summary;
 
-use super::format::figure_with_unit;
+pub(super) use crate::results::reading::{NoFigure, host_busy};
 
 /// From this share of the host in use on, times and rates are figures of contention.
 pub(super) const CONTENTION: f64 = 0.9;
-
-/// Why there is no figure.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum NoFigure {
-    /// The evidence does not hold it.
-    Absent(Absent),
-    /// The run ended before that phase was closed.
-    NotReached(String),
-    /// The scenario has no such window.
-    NoWindow(String),
-    /// No run of the scenario is valid.
-    NoValidRun,
-    /// No valid run of that round stands on the other side.
-    NoCounterpart,
-    /// A side of a ratio is smaller than what the instrument tells apart.
-    BelowFloor {
-        /// The metric.
-        name: String,
-        /// The floor.
-        floor: f64,
-        /// Its unit.
-        unit: Unit,
-    },
-    /// A ratio to zero.
-    NotPositive,
-    /// A division by a window without length.
-    NotFinite,
-}
-
-impl fmt::Display for NoFigure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoFigure::Absent(absent) => absent.fmt(f),
-            NoFigure::NotReached(phase) => write!(f, "the run ended before phase `{phase}` did"),
-            NoFigure::NoWindow(window) => write!(f, "no phase or window `{window}` in this scenario"),
-            NoFigure::NoValidRun => f.write_str("no valid run"),
-            NoFigure::NoCounterpart => f.write_str("no valid run in the same round to divide by"),
-            NoFigure::BelowFloor { name, floor, unit } => write!(
-                f,
-                "no ratio: below {} `{name}` is the noise of its instrument",
-                figure_with_unit(*floor, *unit, 1),
-            ),
-            NoFigure::NotPositive => f.write_str("no ratio: one side is not above zero"),
-            NoFigure::NotFinite => f.write_str("not a finite number"),
-        }
-    }
-}
 
 /// The runs of a spec.
 #[derive(Clone, Copy)]
@@ -85,66 +38,56 @@ impl<'a> Runs<'a> {
         self.cell(cell).map_or(cell, |cell| cell.title.as_str())
     }
 
+    /// Whether the runs are slices of pairs.
+    pub(super) fn paired(self) -> bool {
+        self.samples.iter().any(|sample| sample.slice.is_some())
+    }
+
     /// Runs of a cell that count.
     pub(super) fn valid(self, cell: &'a str) -> impl Iterator<Item = &'a Sample> {
         self.samples.iter().filter(move |sample| sample.cell == cell && sample.counts())
     }
 
     /// Phases of a window as the spec orders them.
-    pub(super) fn phases(self, scenario: &str, window: &str) -> Result<&'a [Phase], NoFigure> {
-        self.scenario(scenario)
-            .and_then(|scenario| {
-                let (first, last) = *scenario.windows.get(window)?;
-                scenario.phases.get(first..=last)
-            })
-            .ok_or_else(|| NoFigure::NoWindow(window.to_owned()))
+    pub(super) fn phases(self, cell: &str, window: &str) -> Result<&'a [Phase], NoFigure> {
+        let scenario = self.scenario(cell).ok_or_else(|| NoFigure::NoWindow(window.to_owned()))?;
+        reading::phases(scenario, window)
     }
 
     /// The figure of a quantity in a run.
     pub(super) fn read(self, sample: &Sample, quantity: &Quantity) -> Result<f64, NoFigure> {
-        let value = match quantity {
-            Quantity::Read(reference) => self.read_one(sample, reference)?,
-            Quantity::Computed(computed) => {
-                let (left, right) = (self.read_one(sample, &computed.left)?, self.read_one(sample, &computed.right)?);
-                for (side, value) in [(&computed.left, left), (&computed.right, right)] {
-                    let Metric { name, ratio_floor: floor, unit, .. } = *side.metric;
-                    // A quotient is a ratio too.
-                    if computed.operator == Operator::Divide && value < floor {
-                        return Err(NoFigure::BelowFloor { name: name.to_owned(), floor, unit });
-                    }
-                }
-                computed.operator.apply(left, right)
-            }
-        };
-        if value.is_finite() { Ok(value) } else { Err(NoFigure::NotFinite) }
-    }
-
-    fn read_one(self, sample: &Sample, reference: &Reference) -> Result<f64, NoFigure> {
-        let phases = self.phases(&sample.cell, &reference.window)?;
-        let evidence = evidence(sample, phases)?;
-        (reference.metric.read)(&evidence, &reference.labels).map_err(NoFigure::Absent)
+        let scenario = self.scenario(&sample.cell).ok_or(NoFigure::NoValidRun)?;
+        reading::read(sample, scenario, quantity)
     }
 
     /// The share of the host in use over the phases from the first to the last that `windows` touch.
     pub(super) fn busy<'w>(self, sample: &Sample, windows: impl IntoIterator<Item = &'w str>) -> Result<f64, NoFigure> {
-        let scenario = self.scenario(&sample.cell);
-        let spans = windows.into_iter().filter_map(|window| scenario?.windows.get(window).copied());
-        let hull = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        let phases = hull
-            .and_then(|(first, last)| scenario?.phases.get(first..=last))
-            .ok_or_else(|| NoFigure::NoWindow("of any column".to_owned()))?;
-        let evidence = evidence(sample, phases)?;
-        let metric = host_busy();
-        (metric.read)(&evidence, &Labels::default()).map_err(NoFigure::Absent)
+        let scenario = self.scenario(&sample.cell).ok_or(NoFigure::NoValidRun)?;
+        reading::busy(sample, scenario, windows)
     }
 
-    /// The median of a scenario's valid runs that have the figure, or why none has.
+    /// Rounds of a cell with the runs that count: one each, or the slices of a pair.
+    pub(super) fn rounds(self, cell: &'a str) -> BTreeMap<u32, Vec<&'a Sample>> {
+        let mut rounds: BTreeMap<u32, Vec<&'a Sample>> = BTreeMap::new();
+        for sample in self.valid(cell) {
+            rounds.entry(sample.round).or_default().push(sample);
+        }
+        rounds
+    }
+
+    /// The figure of a quantity in a round.
+    pub(super) fn read_round(self, runs: &[&Sample], quantity: &Quantity) -> Result<f64, NoFigure> {
+        of_slices(runs, |sample| self.read(sample, quantity))
+    }
+
+    /// The median over a cell's rounds that have the figure, or why none has.
     pub(super) fn over_rounds(
         self,
-        scenario: &'a str,
+        cell: &'a str,
         read: impl Fn(&Sample) -> Result<f64, NoFigure>,
     ) -> Result<OverRounds, NoFigure> {
-        let readings: Vec<Result<f64, NoFigure>> = self.valid(scenario).map(read).collect();
+        let readings: Vec<Result<f64, NoFigure>> =
+            self.rounds(cell).values().map(|runs| of_slices(runs, &read)).collect();
         let values: Vec<f64> = readings.iter().filter_map(|reading| reading.as_ref().ok().copied()).collect();
         let absent: Vec<NoFigure> = readings.into_iter().filter_map(Result::err).collect();
         match Summary::of(&values) {
@@ -164,16 +107,22 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The joined evidence of consecutive phases of a run.
-fn evidence(sample: &Sample, phases: &[Phase]) -> Result<Evidence, NoFigure> {
-    let mut observed = Vec::new();
-    for phase in phases {
-        match sample.phases.get(&phase.name) {
-            Some(record) => observed.push(&record.evidence),
-            None => return Err(NoFigure::NotReached(phase.name.clone())),
+/// One figure of the slices of a pair: their geometric mean, as ratios are made of it; the mean where one is not above
+/// zero.
+fn of_slices(runs: &[&Sample], read: impl Fn(&Sample) -> Result<f64, NoFigure>) -> Result<f64, NoFigure> {
+    let values: Vec<f64> = runs.iter().map(|sample| read(sample)).collect::<Result<_, _>>()?;
+    match values.as_slice() {
+        [one] => Ok(*one),
+        [] => Err(NoFigure::NoValidRun),
+        several => {
+            let n = several.len() as f64;
+            if several.iter().all(|value| *value > 0.0) {
+                Ok((several.iter().map(|value| value.ln()).sum::<f64>() / n).exp())
+            } else {
+                Ok(several.iter().sum::<f64>() / n)
+            }
         }
     }
-    Ok(Evidence::join(observed))
 }
 
 /// A figure over a scenario's rounds.
@@ -184,11 +133,6 @@ pub(super) struct OverRounds {
     pub(super) values: Vec<f64>,
     /// Why the other valid runs have none.
     pub(super) absent: Vec<NoFigure>,
-}
-
-/// The catalogue's entry of the share in use.
-pub(super) fn host_busy() -> &'static Metric {
-    find("host_busy").expect("the catalogue has the host")
 }
 
 /// A ratio of two figures of a quantity, refused where it would be noise.
@@ -206,6 +150,7 @@ pub(super) fn ratio(of: f64, to: f64, quantity: &Quantity) -> Result<f64, NoFigu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::{Reference, Unit};
 
     #[test]
     fn a_ratio_below_the_floor_is_refused() {

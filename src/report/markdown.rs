@@ -208,12 +208,13 @@ fn table(view: &TableView) -> Drawn {
 
 fn body(view: &TableView) -> String {
     let of_runs = view.each == "run";
+    let counted = view.rows.iter().any(|row| row.n.is_some());
     let mut grid = Grid::default();
     if of_runs {
         grid.column("Round", Align::Right);
     }
-    grid.column("Scenario", Align::Left);
-    if !of_runs {
+    grid.column(&view.leading, Align::Left);
+    if counted {
         grid.column("n", Align::Right);
     }
     for column in &view.columns {

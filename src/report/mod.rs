@@ -17,6 +17,7 @@ mod json;
 mod ledger;
 mod markdown;
 mod notes;
+mod pivot;
 mod summary;
 mod tables;
 mod texts;

@@ -8,9 +8,10 @@ use super::cells::{CellView, digits, plain_cell, ratio_text, spread_text};
 use super::figures::{CONTENTION, NoFigure, Runs, host_busy, ratio};
 use super::footnotes::{Footnote, Footnotes};
 use super::format::{self, NONE, figure};
+use super::pivot::pivot;
 use crate::measure::Unit;
 use crate::results::{Outcome, Sample};
-use crate::spec::{As, ColumnSpec, Each, TableSpec};
+use crate::spec::{As, ColumnSpec, Each, LoweredCell, ReportTable, Selector, TableSpec};
 use crate::stats;
 
 /// A table, decided.
@@ -20,8 +21,10 @@ pub struct TableView {
     pub title: String,
     /// The spec's own line below it.
     pub note: Option<String>,
-    /// `scenario` or `run`.
+    /// `scenario`, `run` or `axis`.
     pub each: &'static str,
+    /// Heading of the leading column.
+    pub leading: String,
     /// How to read it, sentences.
     pub legend: Vec<String>,
     /// Columns behind the leading ones, the host's last.
@@ -67,12 +70,22 @@ pub struct RowView {
 }
 
 /// Decides a table of the spec.
-pub(super) fn table<'a>(spec: &'a TableSpec, runs: Runs<'a>) -> TableView {
+pub(super) fn table<'a>(spec: &'a ReportTable, runs: Runs<'a>) -> TableView {
+    match spec {
+        ReportTable::Listed(spec) => listed(spec, runs),
+        ReportTable::Pivot(spec) => pivot(spec, runs),
+    }
+}
+
+fn listed<'a>(spec: &'a TableSpec, runs: Runs<'a>) -> TableView {
     let mut table = Table { spec, runs, notes: Footnotes::default() };
     let rows = match spec.each {
-        Each::Scenario => spec.scenarios.iter().map(|scenario| table.scenario_row(scenario)).collect(),
+        Each::Scenario => {
+            let shown = runs.spec.cells.iter().filter(|cell| spec.shown.holds(cell));
+            shown.map(|cell| table.cell_row(cell)).collect()
+        }
         Each::Run => {
-            let shown = |sample: &&'a Sample| spec.scenarios.contains(&sample.scenario);
+            let shown = |sample: &&'a Sample| runs.cell(&sample.cell).is_some_and(|cell| spec.shown.holds(cell));
             runs.samples.iter().filter(shown).map(|sample| table.run_row(sample)).collect::<Vec<_>>()
         }
     };
@@ -86,7 +99,8 @@ pub(super) fn table<'a>(spec: &'a TableSpec, runs: Runs<'a>) -> TableView {
         relative_to: None,
     });
     let each = if spec.each == Each::Run { "run" } else { "scenario" };
-    TableView { title: spec.title.clone(), note: spec.note.clone(), each, legend, columns, rows, footnotes }
+    let leading = "Scenario".to_owned();
+    TableView { title: spec.title.clone(), note: spec.note.clone(), each, leading, legend, columns, rows, footnotes }
 }
 
 struct Table<'a> {
@@ -96,22 +110,33 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn scenario_row(&mut self, scenario: &'a str) -> RowView {
+    /// The cell of that scenario at the point of `cell`.
+    fn base(&self, cell: &LoweredCell, scenario: &str) -> Option<&'a LoweredCell> {
+        let base = Selector { scenario: Some(scenario.to_owned()), axes: Vec::new() };
+        base.beside(cell, &self.runs.spec.cells)
+    }
+
+    fn cell_row(&mut self, of: &'a LoweredCell) -> RowView {
+        let scenario = of.name.as_str();
         let mut cells: Vec<CellView> = Vec::new();
         for column in &self.spec.columns {
             let mut cell = match &column.relative_to {
                 None => self.median_cell(column, scenario),
                 Some(base) => {
-                    let found = self.ratio_of_medians(column, scenario, base);
-                    self.ratio_cell(column, found, scenario == base)
+                    let found = match self.base(of, base) {
+                        Some(base) => self.ratio_of_medians(column, scenario, &base.name),
+                        None => Err(NoFigure::NoCounterpart),
+                    };
+                    self.ratio_cell(column, found, of.scenario.name == *base)
                 }
             };
             if cell.value.is_some() {
                 let own = self.runs.contention(scenario, &column.value);
-                let base = column.relative_to.as_ref().and_then(|base| self.runs.contention(base, &column.value));
+                let base = column.relative_to.as_ref().and_then(|base| self.base(of, base));
+                let base = base.and_then(|base| self.runs.contention(&base.name, &column.value));
                 self.mark_contention(&mut cell, column, own.into_iter().chain(base).reduce(f64::max));
             }
-            cells.push(self.with_published(cell, column, scenario));
+            cells.push(self.with_published(cell, column, &of.scenario.name));
         }
         let busy = self.runs.over_rounds(scenario, |sample| self.busy(sample));
         cells.push(self.busy_cell(busy.map(|busy| (busy.spread.median, Some(busy.spread)))));
@@ -120,7 +145,7 @@ impl<'a> Table<'a> {
             title: self.runs.title(scenario).to_owned(),
             round: None,
             turn: None,
-            n: Some(self.runs.valid(scenario).count()),
+            n: Some(self.runs.rounds(scenario).len()),
             mark: String::new(),
             excluded: None,
             cells,
@@ -144,7 +169,7 @@ impl<'a> Table<'a> {
                 }
                 Some(base) => {
                     let found = self.ratio_within_round(column, sample, base);
-                    self.ratio_cell(column, found, &sample.scenario == base)
+                    self.ratio_cell(column, found, sample.scenario == *base)
                 }
             };
             if cell.value.is_some() && format::suffers_contention(&column.value) {
@@ -195,10 +220,13 @@ impl<'a> Table<'a> {
         ratio(median(scenario)?, median(base)?, &column.value)
     }
 
-    fn ratio_within_round(&self, column: &ColumnSpec, sample: &Sample, base: &'a str) -> Result<f64, NoFigure> {
+    fn ratio_within_round(&self, column: &ColumnSpec, sample: &Sample, base: &str) -> Result<f64, NoFigure> {
         let own = self.runs.read(sample, &column.value)?;
-        let base = self.runs.valid(base).find(|other| other.round == sample.round).ok_or(NoFigure::NoCounterpart)?;
-        ratio(own, self.runs.read(base, &column.value)?, &column.value)
+        let base =
+            self.runs.cell(&sample.cell).and_then(|cell| self.base(cell, base)).ok_or(NoFigure::NoCounterpart)?;
+        let rounds = self.runs.rounds(&base.name);
+        let base = rounds.get(&sample.round).ok_or(NoFigure::NoCounterpart)?;
+        ratio(own, self.runs.read_round(base, &column.value)?, &column.value)
     }
 
     fn ratio_cell(&mut self, column: &ColumnSpec, found: Result<f64, NoFigure>, is_base: bool) -> CellView {
@@ -286,6 +314,9 @@ fn legend(spec: &TableSpec, runs: Runs<'_>, rows: &[RowView]) -> Vec<String> {
     match spec.each {
         Each::Scenario if rows.iter().all(|row| row.n.is_none_or(|n| n <= 1)) => {
             legend.push("One valid run each at most, so that no spread is known.".to_owned());
+        }
+        Each::Scenario if runs.paired() => {
+            legend.push("Medians of the pairs' means over their slices (n pairs).".to_owned());
         }
         Each::Scenario => legend.push("Medians of the valid runs (n).".to_owned()),
         Each::Run => legend.push("One row a run, in the order they were run.".to_owned()),

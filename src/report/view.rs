@@ -107,7 +107,7 @@ impl View {
     pub fn of(input: Input<'_>) -> View {
         let Input { spec, run, samples } = input;
         let runs = Runs { spec, samples };
-        let claims: Vec<ClaimView> = spec.claims.iter().map(|claim| judged(claim, runs)).collect();
+        let claims: Vec<ClaimView> = spec.claims.iter().flat_map(|claim| judged(claim, runs)).collect();
         let excluded = excluded(runs);
         let failed_transactions = failed_transactions(runs);
         let rounds = if run.rounds == 0 { spec.run.rounds.value } else { run.rounds } as usize;

@@ -329,6 +329,8 @@ mod tests {
             format: FORMAT,
             cell: cell.to_owned(),
             scenario: cell.to_owned(),
+            point: indexmap::IndexMap::new(),
+            slice: None,
             round: 1,
             turn,
             started: "2026-08-03T12:00:00Z".to_owned(),

@@ -26,21 +26,27 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use indexmap::{IndexMap, IndexSet};
+
 pub use field::At;
 pub use flag::{NotAFlag, flag};
 pub use scalar::VarValue;
 pub use scenario::Scenario;
 pub use schema::schema;
 pub use scope::Chosen;
-pub use tables::expect::{Claim, Statistic};
-pub use tables::report::{As, ColumnSpec, Each, TableSpec};
-pub use tables::run::{Order, Run};
+pub use tables::builds::{Build, BuildSource};
+pub use tables::compare::{Compare, SCENARIO_AXIS};
+pub use tables::expect::{Claim, Selector, Statistic};
+pub use tables::report::{As, ColumnSpec, Each, PivotSpec, ReportTable, TableSpec};
+pub use tables::run::{LEAST_PAIRS, Order, Paired, Run};
 pub use unread::Unread;
 
 use self::root::RawSpec;
 use self::scope::{Names, Scope, is_name, not_yet};
+use self::tables::matrix::Place;
 use self::tables::{
-    expect, metrics, nodes, phases, publications, report, run, setup, slots, subscriptions, vars, workloads,
+    builds, compare, expect, matrix, metrics, nodes, phases, publications, report, run, setup, slots, subscriptions,
+    vars, workloads,
 };
 use self::template::{Engine, Variables};
 use crate::text::{Code, Issue, Issues, SourceMap, Span};
@@ -50,6 +56,8 @@ use crate::text::{Code, Issue, Issues, SourceMap, Span};
 pub struct Options {
     /// Whether the spec's `[quick]` values are laid over its `[vars]`.
     pub quick: bool,
+    /// Whether both sides of `[compare]` are alike: the side that the verdict is about is run as the other.
+    pub aa: bool,
 }
 
 /// A cell as lowered: a scenario at a point of the axes.
@@ -61,6 +69,8 @@ pub struct LoweredCell {
     pub title: String,
     /// Variables that the point fixes.
     pub point: Point,
+    /// Named blocks of the matrix that it belongs to.
+    pub blocks: Vec<String>,
     /// The scenario there.
     pub scenario: Arc<Scenario>,
 }
@@ -69,14 +79,15 @@ pub struct LoweredCell {
 pub type Point = Vec<(String, VarValue)>;
 
 impl LoweredCell {
-    fn new(point: &Point, scenario: Scenario) -> Self {
+    fn new(place: &Place, scenario: Scenario) -> Self {
+        let Place { point, blocks } = place;
         let place = point_words(point);
         let (name, title) = if place.is_empty() {
             (scenario.name.clone(), scenario.title.clone())
         } else {
             (format!("{}[{}]", scenario.name, place.replace(", ", ",")), format!("{}, {place}", scenario.title))
         };
-        Self { name, title, point: point.clone(), scenario: Arc::new(scenario) }
+        Self { name, title, point: point.clone(), blocks: blocks.clone(), scenario: Arc::new(scenario) }
     }
 
     /// The value of an axis here.
@@ -109,7 +120,11 @@ pub struct Spec {
     /// Claims.
     pub claims: Vec<Claim>,
     /// Tables of the report.
-    pub tables: Vec<TableSpec>,
+    pub tables: Vec<ReportTable>,
+    /// Axes of the matrix with their values.
+    pub axes: IndexMap<String, Vec<VarValue>>,
+    /// What is compared.
+    pub compare: Option<Compare>,
 }
 
 /// What reading gave.
@@ -123,11 +138,11 @@ pub enum Read {
 
 /// Reads the spec at `root` from texts. Pure: what is missing is asked for.
 pub fn read(root: &Path, sources: &SourceMap, options: Options) -> Read {
-    read_at_points(root, sources, options, &[vec![]])
+    read_at_points(root, sources, options, None)
 }
 
-/// As [`read`], with each scenario at each of `points` (variables fixed by axes).
-pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points: &[Vec<(String, VarValue)>]) -> Read {
+/// As [`read`], with each scenario at each of `points` rather than those of the matrix.
+pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points: Option<&[Point]>) -> Read {
     let mut loader = document::Loader::new(sources);
     let doc = loader.load(root, None);
     if !loader.missing.is_empty() {
@@ -146,6 +161,18 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
     let (base, mut base_unread): (RawSpec, _) = decode::decode(base_table, sources, &mut issues);
     base_unread.extend(&root_unread);
     tell_general(&base, &base_unread, sources, options, &mut issues);
+
+    let names: Vec<&str> = laid.iter().map(|scenario| scenario.name.as_str()).filter(|name| !name.is_empty()).collect();
+    let variables: IndexSet<String> = base.vars.keys().map(|name| name.value.clone()).collect();
+    let by_flag = |span: Span| sources.flags().any(|flag| flag.base == sources.file_of(span).base);
+    let pinned = |axis: &str| {
+        let value = base.vars.get(axis)?;
+        let quick = options.quick && base.quick.contains_key(axis);
+        (quick || by_flag(value.span)).then(|| value.value.clone())
+    };
+    let around = matrix::Around { scenarios: &names, known: &variables, pinned: &pinned, unread: &base_unread };
+    let matrix = matrix::lower(&base.matrix, &around, &mut issues);
+    let alike = if options.aa { compare::sides(base.compare.as_ref()) } else { None };
 
     let (mut cells, mut unfit) = (Vec::new(), Vec::new());
     let mut raws = Vec::new();
@@ -167,14 +194,36 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
         }
         let good = common_good && scenario.good && own.is_empty();
         issues.extend(own);
-        for point in points {
-            let surroundings = Surroundings { name: &scenario.name, raw: &raw, unread: &unread, point };
-            let (lowered, whole) = lower(&surroundings, &mut engine, &mut issues, &mut missing);
-            let cell = LoweredCell::new(point, lowered);
-            if whole && good { cells.push(cell) } else { unfit.push(cell) }
-        }
-        raws.push((raw, unread));
+        matrix.tell_clashes(&scenario.name, &raw.vars, &base.vars, &mut issues);
+        let places = match points {
+            None => matrix.points(&scenario.name, &raw.vars),
+            Some(points) => points.iter().map(|point| Place { point: point.clone(), blocks: Vec::new() }).collect(),
+        };
+        raws.push((raw, unread, good, places));
     }
+    for (scenario, (raw, unread, good, places)) in laid.iter().zip(&raws) {
+        for place in places {
+            // In an A/A run this side is what the other is, under its own name.
+            let (axis, of, to) = alike.as_ref().map_or(("", "", ""), |(axis, of, to)| (axis, of, to));
+            let other = (axis == SCENARIO_AXIS && scenario.name == of)
+                .then(|| laid.iter().zip(&raws).find(|(laid, _)| laid.name == to))
+                .flatten();
+            let (raw, unread) = other.map_or((raw, unread), |(_, (raw, unread, ..))| (raw, unread));
+            let mut point = place.point.clone();
+            for (name, value) in &mut point {
+                if name == axis && value.to_string() == of {
+                    let values = matrix.axes();
+                    let same = values.get(axis).and_then(|all| all.iter().find(|value| value.to_string() == to));
+                    *value = same.cloned().unwrap_or_else(|| VarValue::Str(to.to_owned()));
+                }
+            }
+            let surroundings = Surroundings { name: &scenario.name, raw, unread, point: &point };
+            let (lowered, whole) = lower(&surroundings, &mut engine, &mut issues, &mut missing);
+            let cell = LoweredCell::new(place, lowered);
+            if whole && *good { cells.push(cell) } else { unfit.push(cell) }
+        }
+    }
+    let raws: Vec<(RawSpec, Unread)> = raws.into_iter().map(|(raw, unread, ..)| (raw, unread)).collect();
     if !missing.is_empty() {
         missing.sort();
         missing.dedup();
@@ -187,9 +236,15 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
     scope.unread = base_unread.clone();
     let run = run::lower(base.run.as_ref(), &mut scope);
     let mut known = referring(sources, &laid, &raws, all_named, &base_unread);
+    known.axes = matrix.axes();
+    known.pinned = known.axes.keys().filter(|axis| pinned(axis).is_some()).cloned().collect();
+    known.compares = compare::sides(base.compare.as_ref()).map(|(axis, ..)| axis);
+    known.blocks = matrix.names().into_iter().map(str::to_owned).collect();
     known.computed = metrics::lower(&base.metrics, &known, &mut issues);
     let claims = expect::lower(&base.expect, &known, &mut issues);
-    let tables = report::lower(base.report.as_ref(), &known, &mut issues);
+    let compare = compare::lower(base.compare.as_ref(), &known, &mut issues);
+    tell_uncompared(&run, base.compare.as_ref().map(|at| at.span), &mut issues);
+    let tables = report::lower(base.report.as_ref(), &known, &mut engine, &mut issues);
     let name = root.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let spec = Spec {
         title: base.title.map_or(name, |title| title.value),
@@ -200,9 +255,26 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
         unfit,
         claims,
         tables,
+        axes: std::mem::take(&mut known.axes),
+        compare,
     };
     followers::leave_out(&mut issues, sources, loader.incomplete);
     Read::Done(Box::new(spec), issues)
+}
+
+/// Tells an order that pairs what nothing names.
+fn tell_uncompared(run: &Run, compare: Option<Span>, issues: &mut Issues) {
+    if let (Order::Paired, Some(order), None) = (run.order.value, run.order.at, compare) {
+        issues.push(
+            Issue::new(
+                Code::MissingKey,
+                "order = \"paired\" compares two sides, and none are named",
+                order,
+                "of what?",
+            )
+            .help("add [compare] with axis, of, to and metric"),
+        );
+    }
 }
 
 /// Tells scenarios without a phase: all of them at the beginning of the spec, one of several at its name.
@@ -292,6 +364,7 @@ fn bare_scope<'a, 's>(
         names: Names::default(),
         issues,
         missing,
+        builds: IndexMap::new(),
         unread: Unread::default(),
         failed: false,
     }
@@ -348,11 +421,12 @@ fn lower(
             scope.tell(not_yet(key, comes_with, at.span));
         }
     }
+    scope.builds = builds::lower(&raw.builds, &mut scope);
     let transport = nodes::transport(raw.postgres.as_ref(), &mut scope);
-    let nodes = nodes::lower(raw.postgres.as_ref(), &raw.nodes, &mut scope);
-    let setup = setup::lower(&raw.setup, &mut scope);
     let publications = publications::lower(&raw.publications, &mut scope);
     let subscriptions = subscriptions::lower(&raw.subscriptions, &publications, &mut scope);
+    let nodes = nodes::lower(raw.postgres.as_ref(), &raw.nodes, &subscriptions, &mut scope);
+    let setup = setup::lower(&raw.setup, &mut scope);
     let slots = slots::lower(&raw.slots, &publications, &mut scope);
     let all_setup = setup.len() == raw.setup.len()
         && setup.iter().all(|step| !step.nodes.is_empty())
@@ -433,7 +507,11 @@ fn referring<'a>(
         scripts: script_names().flatten().chain(lost_scripts).collect(),
         subscriptions: named("subscriptions", |raw| raw.subscriptions.keys().collect()),
         slots: named("slots", |raw| raw.slots.keys().collect()),
-        computed: indexmap::IndexMap::new(),
+        computed: IndexMap::new(),
+        axes: IndexMap::new(),
+        pinned: BTreeSet::new(),
+        compares: None,
+        blocks: Vec::new(),
         scripts_known: script_names().all(|name| name.is_some()),
         scenarios_known,
         windows_known,

@@ -396,6 +396,7 @@ fn known_paths(table: &Table<'_>) -> Vec<String> {
 
 /// Tables by name, with what a name that none of them has is told as.
 const NAMED_TABLES: &[(&str, Code)] = &[
+    ("builds", Code::UnknownBuild),
     ("nodes", Code::UnknownNode),
     ("publications", Code::UnknownPublication),
     ("subscriptions", Code::UnknownSubscription),

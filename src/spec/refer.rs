@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use crate::measure::metric::{RMGRS, ROLES};
 use crate::measure::{Computed, Dim, Probe, Quantity, Reference, ReferenceError};
 use crate::spec::field::At;
+use crate::spec::scalar::VarValue;
 use crate::spec::unread::Unread;
 use crate::text::{Code, Issue, Issues, SourceMap, Span};
 
@@ -23,6 +24,14 @@ pub(super) struct Referring<'a> {
     pub(super) slots: BTreeSet<String>,
     /// Computed metrics by name; `None` for one that is wrong.
     pub(super) computed: IndexMap<String, Option<Computed>>,
+    /// Axes of the matrix with their values.
+    pub(super) axes: IndexMap<String, Vec<VarValue>>,
+    /// Axes that a flag pins to one value.
+    pub(super) pinned: BTreeSet<String>,
+    /// The axis that `[compare]` names, if there is one.
+    pub(super) compares: Option<String>,
+    /// Named blocks of the matrix.
+    pub(super) blocks: Vec<String>,
     /// Whether `scripts` holds every name: not while a template gives one.
     pub(super) scripts_known: bool,
     /// Whether every scenario has a name.
@@ -50,6 +59,25 @@ pub(super) fn scenario(name: &str, span: Span, known: &Referring<'_>, issues: &m
         )
         .suggest(name, known.scenarios.iter().copied()),
     );
+    None
+}
+
+/// The block of the matrix of that name.
+pub(super) fn block(name: &At<String>, known: &Referring<'_>, issues: &mut Issues) -> Option<String> {
+    if known.blocks.contains(&name.value) {
+        return Some(name.value.clone());
+    }
+    if !known.unread.covers(&["matrix"]) {
+        issues.push(
+            Issue::new(
+                Code::UnknownAxis,
+                format!("no block of the matrix is named `{}`", name.value),
+                name.span,
+                "not defined under [[matrix]]",
+            )
+            .suggest(&name.value, known.blocks.iter().map(String::as_str)),
+        );
+    }
     None
 }
 

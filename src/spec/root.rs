@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::field::{At, Later, Named};
+use super::tables::builds::RawBuild;
+use super::tables::compare::RawCompare;
 use super::tables::expect::RawExpect;
+use super::tables::matrix::RawBlock;
 use super::tables::metrics::RawMetric;
 use super::tables::nodes::{RawNode, RawPostgres};
 use super::tables::phases::{RawPhase, RawWindows};
@@ -34,6 +37,12 @@ pub(super) struct RawSpec {
     pub(super) run: Option<At<RawRun>>,
     /// What holds for every node.
     pub(super) postgres: Option<At<RawPostgres>>,
+    /// PostgreSQL builds that nodes and axes name.
+    pub(super) builds: Named<RawBuild>,
+    /// Points of the axes at which scenarios are run; those of several blocks add up.
+    pub(super) matrix: Vec<At<RawBlock>>,
+    /// What the verdict is about.
+    pub(super) compare: Option<At<RawCompare>>,
     /// Servers.
     pub(super) nodes: Named<RawNode>,
     /// SQL in order, before anything is wired.
@@ -59,12 +68,6 @@ pub(super) struct RawSpec {
     /// What the report shows.
     pub(super) report: Option<At<RawReport>>,
     #[schemars(skip)]
-    pub(super) builds: Option<At<Later>>,
-    #[schemars(skip)]
-    pub(super) matrix: Option<At<Later>>,
-    #[schemars(skip)]
-    pub(super) compare: Option<At<Later>>,
-    #[schemars(skip)]
     pub(super) standbys: Option<At<Later>>,
     #[schemars(skip)]
     pub(super) links: Option<At<Later>>,
@@ -76,11 +79,8 @@ pub(super) struct RawSpec {
 
 impl RawSpec {
     /// Tables that come later, with what they come with.
-    pub(super) fn later(&self) -> [(&'static str, &'static str, Option<&At<Later>>); 7] {
+    pub(super) fn later(&self) -> [(&'static str, &'static str, Option<&At<Later>>); 4] {
         [
-            ("[builds]", "builds", self.builds.as_ref()),
-            ("[[matrix]]", "the matrix", self.matrix.as_ref()),
-            ("[compare]", "paired comparison", self.compare.as_ref()),
             ("[standbys]", "physical replication", self.standbys.as_ref()),
             ("[links]", "links with delay", self.links.as_ref()),
             ("coordinator", "cluster protocols", self.coordinator.as_ref()),

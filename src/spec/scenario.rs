@@ -5,6 +5,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use super::scope::Chosen;
+use super::tables::builds::Build;
 use super::unread::Unread;
 use crate::script::Builtin;
 use crate::text::Span;
@@ -70,10 +71,27 @@ pub struct Node {
     pub version: Option<Chosen<String>>,
     /// Folder of its programs.
     pub bin: Option<Chosen<String>>,
+    /// Build that it names, in place of version and folder.
+    pub build: Option<(String, Build)>,
     /// Data checksums; `None` for the version's default.
     pub checksums: Option<Chosen<bool>>,
     /// Server settings, those of `[postgres]` first.
     pub settings: IndexMap<String, Written>,
+    /// Who must confirm its commits.
+    pub synchronous: Option<Synchronous>,
+}
+
+/// Who must confirm a node's commits: its `synchronous_standby_names`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Synchronous {
+    /// `ANY` rather than `FIRST`.
+    pub any: bool,
+    /// How many must.
+    pub number: u32,
+    /// Subscriptions, in order of priority.
+    pub of: Vec<String>,
+    /// Where it is written.
+    pub span: Span,
 }
 
 /// A setting or option as written.

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use indexmap::IndexMap;
+
 use super::field::{At, Field, Later, Scalar, Templated, is_template, without_example};
 use super::scalar::Text;
+use super::tables::builds::Build;
 use super::template::{Engine, Variables};
 use super::unread::{ANY_KEY, Unread};
 use crate::text::source::relative_to;
@@ -41,6 +44,8 @@ pub(super) struct Scope<'a, 's> {
     pub(super) names: Names,
     pub(super) issues: &'a mut Issues,
     pub(super) missing: &'a mut Vec<PathBuf>,
+    /// Builds that nodes may name; `None` for one that is wrong and told.
+    pub(super) builds: IndexMap<String, Option<Build>>,
     /// What is written but could not be read.
     pub(super) unread: Unread,
     /// Whether anything was wrong with this cell, told now or for an earlier cell.

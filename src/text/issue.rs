@@ -54,6 +54,10 @@ codes! {
     UnknownMetric = "unknown-metric",
     /// A label that the metric does not have, or a value it never takes.
     UnknownLabel = "unknown-label",
+    /// No build of that name.
+    UnknownBuild = "unknown-build",
+    /// No axis of the matrix of that name, or no such value of it.
+    UnknownAxis = "unknown-axis",
     /// A variable that is not defined.
     UnknownVariable = "unknown-variable",
     /// A setting that the server's version does not have.

@@ -1,12 +1,15 @@
 //! `[[expect]]`: claims with their bounds.
 
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
+use super::compare::{SCENARIO_AXIS, value_of_axis};
 use crate::measure::{Quantity, Unit};
+use crate::spec::LoweredCell;
 use crate::spec::field::{At, Later};
-use crate::spec::refer::{Referring, quantity, scenario};
-use crate::spec::scalar::Bound;
+use crate::spec::refer::{Referring, block, quantity, scenario};
+use crate::spec::scalar::{Bound, VarValue};
 use crate::spec::scope::not_yet;
 use crate::text::quantity::{NotAQuantity, parse_duration};
 use crate::text::{Code, Issue, Issues, Span};
@@ -26,10 +29,10 @@ pub(in crate::spec) struct RawExpect {
     pub(in crate::spec) value: Option<At<RawStatistic>>,
     /// The published figure, shown beside ours.
     pub(in crate::spec) published: Option<At<Bound>>,
+    /// Block of the matrix that it is claimed of; default every cell that has its scenarios.
+    pub(in crate::spec) matrix: Option<At<String>>,
     #[schemars(skip)]
     pub(in crate::spec) slope: Option<At<Later>>,
-    #[schemars(skip)]
-    pub(in crate::spec) matrix: Option<At<Later>>,
 }
 
 /// What is claimed, with its bounds.
@@ -43,9 +46,9 @@ pub(in crate::spec) struct RawExpect {
 pub(in crate::spec) struct RawStatistic {
     /// Metric as `WINDOW.METRIC{label=value}`, or the name of a computed one.
     metric: Option<At<String>>,
-    /// Scenario that the claim is about.
+    /// What the claim is about: a scenario, or values of axes such as { build = "patched" }.
     of: Option<At<RawCell>>,
-    /// Scenario that it is compared with.
+    /// What it is compared with, likewise; at the same values of all other axes.
     to: Option<At<RawCell>>,
     /// Lower bound.
     at_least: Option<At<Bound>>,
@@ -55,11 +58,11 @@ pub(in crate::spec) struct RawStatistic {
     within: Option<At<Bound>>,
 }
 
-/// A scenario; a table of axes comes with the matrix.
+/// A scenario, or values of axes (and of `scenario`).
 #[derive(Debug)]
 pub(in crate::spec) enum RawCell {
     Scenario(String),
-    Axes,
+    Axes(IndexMap<At<String>, At<VarValue>>),
 }
 
 impl<'de> Deserialize<'de> for RawCell {
@@ -68,14 +71,13 @@ impl<'de> Deserialize<'de> for RawCell {
         impl<'de> de::Visitor<'de> for Visitor {
             type Value = RawCell;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a scenario's name in quotes")
+                f.write_str("a scenario's name in quotes, or values of axes such as { build = \"patched\" }")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<RawCell, E> {
                 Ok(RawCell::Scenario(text.to_owned()))
             }
-            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<RawCell, A::Error> {
-                while map.next_entry::<de::IgnoredAny, de::IgnoredAny>()?.is_some() {}
-                Ok(RawCell::Axes)
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<RawCell, A::Error> {
+                IndexMap::deserialize(de::value::MapAccessDeserializer::new(map)).map(RawCell::Axes)
             }
         }
         deserializer.deserialize_any(Visitor)
@@ -90,7 +92,37 @@ impl JsonSchema for RawCell {
         "Cell".into()
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string" })
+        schemars::json_schema!({ "anyOf": [
+            { "type": "string" },
+            { "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } }
+        ] })
+    }
+}
+
+/// Which cells are meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selector {
+    /// Their scenario; `None` for any.
+    pub scenario: Option<String>,
+    /// Values of axes, as written.
+    pub axes: Vec<(String, String)>,
+}
+
+impl Selector {
+    /// Whether a cell is meant.
+    pub fn fits(&self, cell: &LoweredCell) -> bool {
+        self.scenario.as_ref().is_none_or(|scenario| *scenario == cell.scenario.name)
+            && self.axes.iter().all(|(axis, value)| cell.value(axis).is_some_and(|own| own.to_string() == *value))
+    }
+
+    /// The cell that stands on the other side of `of`: of this selector, and else at the same point.
+    pub fn beside<'c>(&self, of: &LoweredCell, cells: &'c [LoweredCell]) -> Option<&'c LoweredCell> {
+        let scenario = self.scenario.as_ref().unwrap_or(&of.scenario.name);
+        let same = |(axis, value): &(String, VarValue)| match self.axes.iter().find(|(own, _)| own == axis) {
+            Some((_, wanted)) => *wanted == value.to_string(),
+            None => of.value(axis).is_none_or(|own| own == value),
+        };
+        cells.iter().find(|cell| cell.scenario.name == *scenario && cell.point.iter().all(same) && self.fits(cell))
     }
 }
 
@@ -116,10 +148,12 @@ pub struct Claim {
     pub statistic: Statistic,
     /// What is claimed about it.
     pub metric: Quantity,
-    /// Scenario that it is about.
-    pub of: String,
-    /// Scenario that it is compared with; `None` for a value.
-    pub to: Option<String>,
+    /// Cells that it is about.
+    pub of: Selector,
+    /// What each is compared with; `None` for a value.
+    pub to: Option<Selector>,
+    /// Block of the matrix that it is claimed of.
+    pub matrix: Option<String>,
     /// Lower bound, in the metric's unit (a ratio has none).
     pub at_least: Option<f64>,
     /// Upper bound, likewise.
@@ -145,12 +179,10 @@ fn claim(at: &At<RawExpect>, known: &Referring<'_>, issues: &mut Issues) -> Opti
         return None;
     };
     if let Some(slope) = &raw.slope {
-        issues.push(not_yet("slope", "links and the matrix", slope.span));
+        issues.push(not_yet("slope", "links with delay", slope.span));
         return None;
     }
-    if let Some(matrix) = &raw.matrix {
-        issues.push(not_yet("matrix", "the matrix", matrix.span));
-    }
+    let matrix = raw.matrix.as_ref().and_then(|name| block(name, known, issues));
     let kinds = [
         ("ratio", Statistic::Ratio, &raw.ratio),
         ("difference", Statistic::Difference, &raw.difference),
@@ -196,11 +228,10 @@ fn claim(at: &At<RawExpect>, known: &Referring<'_>, issues: &mut Issues) -> Opti
     };
     let cell = |field: &Option<At<RawCell>>, issues: &mut Issues| match field.as_ref().map(|at| (&at.value, at.span)) {
         None => None,
-        Some((RawCell::Axes, span)) => {
-            issues.push(not_yet("a point of the axes", "the matrix", span));
-            None
+        Some((RawCell::Axes(values), _)) => selector(values, known, issues),
+        Some((RawCell::Scenario(name), span)) => {
+            scenario(name, span, known, issues).map(|name| Selector { scenario: Some(name), axes: Vec::new() })
         }
-        Some((RawCell::Scenario(name), span)) => scenario(name, span, known, issues),
     };
     if raw_statistic.of.is_none() {
         need("of", issues);
@@ -242,10 +273,41 @@ fn claim(at: &At<RawExpect>, known: &Referring<'_>, issues: &mut Issues) -> Opti
         metric,
         of: of?,
         to,
+        matrix,
         at_least,
         at_most,
         published,
     })
+}
+
+/// Values of axes, each known; none if one is not.
+fn selector(
+    values: &IndexMap<At<String>, At<VarValue>>,
+    known: &Referring<'_>,
+    issues: &mut Issues,
+) -> Option<Selector> {
+    let before = issues.as_slice().len();
+    let mut out = Selector::default();
+    for (axis, value) in values {
+        if axis.value != SCENARIO_AXIS && !known.axes.contains_key(&axis.value) {
+            if !known.unread.covers(&["matrix"]) {
+                let names = known.axes.keys().map(String::as_str).chain([SCENARIO_AXIS]);
+                let message = format!("there is no axis `{}`", axis.value);
+                issues.push(
+                    Issue::new(Code::UnknownAxis, message, axis.span, "not an axis of the matrix")
+                        .suggest(&axis.value, names),
+                );
+            }
+            continue;
+        }
+        value_of_axis(&axis.value, value, known, issues);
+        if axis.value == SCENARIO_AXIS {
+            out.scenario = Some(value.value.to_string());
+        } else {
+            out.axes.push((axis.value.clone(), value.value.to_string()));
+        }
+    }
+    (issues.as_slice().len() == before).then_some(out)
 }
 
 fn bounds(

@@ -1,7 +1,10 @@
 //! One file a TOML table: what is written (`Raw…`, whose doc comments are the schema's descriptions), and how it
 //! becomes valid.
 
+pub(super) mod builds;
+pub(super) mod compare;
 pub(super) mod expect;
+pub(super) mod matrix;
 pub(super) mod metrics;
 pub(super) mod nodes;
 mod pgbench;

@@ -111,7 +111,7 @@ mod tests {
         );
         let mut sources = SourceMap::default();
         sources.add("s.toml", text);
-        let Read::Done(spec, issues) = read(Path::new("s.toml"), &sources, Options { quick: false }) else {
+        let Read::Done(spec, issues) = read(Path::new("s.toml"), &sources, Options::default()) else {
             panic!("all texts are there");
         };
         let issues = issues.as_slice().iter();

@@ -4,11 +4,15 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
+use super::compare::SCENARIO_AXIS;
 use crate::measure::Quantity;
-use crate::spec::field::{At, Later};
-use crate::spec::refer::{Referring, quantity, scenario};
+use crate::spec::LoweredCell;
+use crate::spec::field::{At, Later, is_template};
+use crate::spec::refer::{Referring, block, quantity, scenario};
+use crate::spec::scalar::VarValue;
 use crate::spec::scope::not_yet;
-use crate::text::{Code, Issue, Issues};
+use crate::spec::template::{Engine, Variables};
+use crate::text::{Code, Issue, Issues, Span};
 
 /// What the report shows.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -17,16 +21,21 @@ use crate::text::{Code, Issue, Issues};
 pub(in crate::spec) struct RawReport {
     /// Tables in order.
     pub(in crate::spec) tables: Vec<At<RawTable>>,
+    /// Charts in order.
     #[schemars(skip)]
     pub(in crate::spec) charts: Option<At<Later>>,
 }
 
 /// A table of the report.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default, expecting = "a table with `title`, `each` and `columns`")]
+#[serde(
+    deny_unknown_fields,
+    default,
+    expecting = "a table with `title`, `each` and `columns`, or with `title`, `rows`, `columns` and `value`"
+)]
 #[schemars(rename = "ReportTable")]
 pub(in crate::spec) struct RawTable {
-    /// Heading.
+    /// Heading; a template may name the axis of `split`.
     title: Option<At<String>>,
     /// A line below the heading.
     note: Option<At<String>>,
@@ -34,20 +43,21 @@ pub(in crate::spec) struct RawTable {
     each: Option<At<Each>>,
     /// Scenarios that are shown; default all.
     scenarios: Option<At<Vec<At<String>>>>,
-    /// Columns in order.
+    /// Columns in order; or an axis, whose values are the columns.
     columns: Option<At<RawColumns>>,
-    #[schemars(skip)]
-    rows: Option<At<Later>>,
-    #[schemars(skip)]
-    split: Option<At<Later>>,
-    #[schemars(skip)]
-    value: Option<At<Later>>,
-    #[schemars(skip)]
-    verdict: Option<At<Later>>,
-    #[schemars(skip)]
-    matrix: Option<At<Later>>,
-    #[schemars(skip)]
-    published: Option<At<Later>>,
+    /// Axis whose values are the rows, or `scenario`; with `columns` as an axis, and `value`.
+    rows: Option<At<String>>,
+    /// Axis for each value of which the table is made anew.
+    split: Option<At<String>>,
+    /// Metric in the cells of a table by axes.
+    value: Option<At<String>>,
+    /// Rows for the change, its interval and the verdict of [compare], below a table by axes.
+    verdict: Option<At<bool>>,
+    /// Block of the matrix that is shown; default every cell.
+    matrix: Option<At<String>>,
+    /// Published figures of a table by axes: values of its axes, and `value`.
+    #[serde(default)]
+    published: Vec<At<IndexMap<At<String>, At<VarValue>>>>,
 }
 
 /// What a row of a table is.
@@ -60,10 +70,10 @@ pub enum Each {
     Run,
 }
 
-/// Columns one by one; an axis comes with the matrix.
+/// Columns one by one, or by an axis.
 #[derive(Debug)]
 pub(in crate::spec) enum RawColumns {
-    Axis,
+    Axis(String),
     Listed(Vec<At<RawColumn>>),
 }
 
@@ -75,8 +85,8 @@ impl<'de> Deserialize<'de> for RawColumns {
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a list of columns such as [{ title = \"TPS\", value = \"load.tps\" }]")
             }
-            fn visit_str<E: de::Error>(self, _: &str) -> Result<RawColumns, E> {
-                Ok(RawColumns::Axis)
+            fn visit_str<E: de::Error>(self, axis: &str) -> Result<RawColumns, E> {
+                Ok(RawColumns::Axis(axis.to_owned()))
             }
             fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<RawColumns, A::Error> {
                 Vec::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(RawColumns::Listed)
@@ -95,7 +105,7 @@ impl JsonSchema for RawColumns {
     }
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let column = generator.subschema_for::<RawColumn>();
-        schemars::json_schema!({ "type": "array", "items": column })
+        schemars::json_schema!({ "anyOf": [{ "type": "array", "items": column }, { "type": "string" }] })
     }
 }
 
@@ -133,6 +143,61 @@ pub enum As {
 
 /// A table, resolved.
 #[derive(Clone, Debug)]
+pub enum ReportTable {
+    /// By scenario or run, with a column a metric.
+    Listed(TableSpec),
+    /// One metric by two axes.
+    Pivot(PivotSpec),
+}
+
+impl ReportTable {
+    /// Heading.
+    pub fn title(&self) -> &str {
+        match self {
+            ReportTable::Listed(table) => &table.title,
+            ReportTable::Pivot(pivot) => &pivot.title,
+        }
+    }
+
+    /// A line below it.
+    pub fn note(&self) -> Option<&str> {
+        match self {
+            ReportTable::Listed(table) => table.note.as_deref(),
+            ReportTable::Pivot(pivot) => pivot.note.as_deref(),
+        }
+    }
+
+    /// Metrics that it shows.
+    pub fn quantities(&self) -> Vec<&Quantity> {
+        match self {
+            ReportTable::Listed(table) => table.columns.iter().map(|column| &column.value).collect(),
+            ReportTable::Pivot(pivot) => vec![&pivot.value],
+        }
+    }
+}
+
+/// Which cells are shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Their scenarios, in the spec's order.
+    pub scenarios: Vec<String>,
+    /// Their block of the matrix; `None` for any.
+    pub matrix: Option<String>,
+    /// Values of the axis that the table is split over.
+    pub at: Vec<(String, String)>,
+}
+
+impl Shown {
+    /// Whether a cell is shown.
+    pub fn holds(&self, cell: &LoweredCell) -> bool {
+        self.scenarios.contains(&cell.scenario.name)
+            && self.matrix.as_ref().is_none_or(|block| cell.blocks.contains(block))
+            && self.at.iter().all(|(axis, value)| cell.value(axis).is_some_and(|own| own.to_string() == *value))
+    }
+}
+
+/// A table by scenario or run, resolved.
+#[derive(Clone, Debug)]
 pub struct TableSpec {
     /// Heading.
     pub title: String,
@@ -140,10 +205,31 @@ pub struct TableSpec {
     pub note: Option<String>,
     /// What a row is.
     pub each: Each,
-    /// Scenarios that are shown, in the spec's order.
-    pub scenarios: Vec<String>,
+    /// Which cells are shown.
+    pub shown: Shown,
     /// Columns.
     pub columns: Vec<ColumnSpec>,
+}
+
+/// A table of one metric by two axes, resolved.
+#[derive(Clone, Debug)]
+pub struct PivotSpec {
+    /// Heading.
+    pub title: String,
+    /// A line below it.
+    pub note: Option<String>,
+    /// Which cells are shown.
+    pub shown: Shown,
+    /// Axis whose values are the rows, or `scenario`.
+    pub rows: String,
+    /// Axis whose values are the columns, or `scenario`.
+    pub columns: String,
+    /// Metric.
+    pub value: Quantity,
+    /// Whether the verdicts of `[compare]` stand below.
+    pub verdict: bool,
+    /// Published figures, each with the values of axes that it is of.
+    pub published: Vec<(Vec<(String, String)>, f64)>,
 }
 
 /// A column, resolved.
@@ -161,32 +247,19 @@ pub struct ColumnSpec {
     pub published: IndexMap<String, f64>,
 }
 
+/// The tables, each as often as it is split.
 pub(in crate::spec) fn lower(
     raw: Option<&At<RawReport>>,
     known: &Referring<'_>,
+    engine: &mut Engine<'_>,
     issues: &mut Issues,
-) -> Vec<TableSpec> {
+) -> Vec<ReportTable> {
     let Some(raw) = raw else { return Vec::new() };
-    if let Some(charts) = &raw.value.charts {
-        issues.push(not_yet("charts", "charts", charts.span));
-    }
-    raw.value.tables.iter().filter_map(|at| table(at, known, issues)).collect()
+    raw.value.tables.iter().flat_map(|at| table(at, known, engine, issues)).collect()
 }
 
-fn table(at: &At<RawTable>, known: &Referring<'_>, issues: &mut Issues) -> Option<TableSpec> {
+fn table(at: &At<RawTable>, known: &Referring<'_>, engine: &mut Engine<'_>, issues: &mut Issues) -> Vec<ReportTable> {
     let raw = &at.value;
-    let later = [
-        ("rows", &raw.rows),
-        ("split", &raw.split),
-        ("value", &raw.value),
-        ("verdict", &raw.verdict),
-        ("matrix", &raw.matrix),
-        ("published", &raw.published),
-    ];
-    if let Some((key, field)) = later.iter().find_map(|(key, field)| field.as_ref().map(|field| (key, field))) {
-        issues.push(not_yet(key, "the matrix", field.span));
-        return None;
-    }
     let missing = |key: &str, issues: &mut Issues| {
         if known.unread.key(at.span, key) {
             return;
@@ -199,34 +272,225 @@ fn table(at: &At<RawTable>, known: &Referring<'_>, issues: &mut Issues) -> Optio
     if raw.title.is_none() {
         missing("title", issues);
     }
-    let scenarios = match &raw.scenarios {
+    let shown = shown(raw.scenarios.as_ref(), raw.matrix.as_ref(), known, issues);
+    let Some((columns, span)) = raw.columns.as_ref().map(|at| (&at.value, at.span)) else {
+        missing("columns", issues);
+        return Vec::new();
+    };
+    let made = match columns {
+        RawColumns::Axis(name) => pivot(at, &At { span, value: name.clone() }, &shown, known, issues),
+        RawColumns::Listed(list) => {
+            only_by_axes(raw, issues);
+            let columns = list.iter().filter_map(|at| column(at, known, issues)).collect();
+            let each = raw.each.map_or(Each::Scenario, |each| each.value);
+            let (title, note) = (String::new(), raw.note.as_ref().map(|note| note.value.clone()));
+            Some(ReportTable::Listed(TableSpec { title, note, each, shown, columns }))
+        }
+    };
+    let (Some(made), Some(title)) = (made, &raw.title) else { return Vec::new() };
+    let splits = splits(raw.split.as_ref(), known, issues);
+    splits
+        .into_iter()
+        .filter_map(|split| {
+            let title = split_title(title, split.as_ref(), engine, issues)?;
+            let at: Vec<(String, String)> = split.into_iter().map(|(axis, value)| (axis, value.to_string())).collect();
+            let mut table = made.clone();
+            match &mut table {
+                ReportTable::Listed(table) => (table.title, table.shown.at) = (title, at),
+                ReportTable::Pivot(pivot) => (pivot.title, pivot.shown.at) = (title, at),
+            }
+            Some(table)
+        })
+        .collect()
+}
+
+/// Which scenarios and block are shown.
+pub(super) fn shown(
+    scenarios: Option<&At<Vec<At<String>>>>,
+    matrix: Option<&At<String>>,
+    known: &Referring<'_>,
+    issues: &mut Issues,
+) -> Shown {
+    let scenarios = match scenarios {
         None => known.scenarios.iter().map(|name| (*name).to_owned()).collect(),
         Some(list) => list.value.iter().filter_map(|name| scenario(&name.value, name.span, known, issues)).collect(),
     };
-    let columns = match raw.columns.as_ref().map(|at| (&at.value, at.span)) {
-        None => {
-            missing("columns", issues);
-            return None;
-        }
-        Some((RawColumns::Axis, span)) => {
-            issues.push(not_yet("columns by an axis", "the matrix", span));
-            return None;
-        }
-        Some((RawColumns::Listed(list), _)) => list.iter().filter_map(|at| column(at, known, issues)).collect(),
+    Shown { scenarios, matrix: matrix.and_then(|name| block(name, known, issues)), at: Vec::new() }
+}
+
+/// The values of the axis that something is split over; a single `None` if it is not.
+pub(super) fn splits(
+    split: Option<&At<String>>,
+    known: &Referring<'_>,
+    issues: &mut Issues,
+) -> Vec<Option<(String, VarValue)>> {
+    let Some(split) = split.filter(|name| axis(name, known, issues) && name.value != SCENARIO_AXIS) else {
+        return vec![None];
     };
-    Some(TableSpec {
-        title: raw.title.as_ref()?.value.clone(),
+    known.axes[&split.value].iter().map(|value| Some((split.value.clone(), value.clone()))).collect()
+}
+
+/// A title, which may name the axis that it is split over.
+pub(super) fn split_title(
+    title: &At<String>,
+    split: Option<&(String, VarValue)>,
+    engine: &mut Engine<'_>,
+    issues: &mut Issues,
+) -> Option<String> {
+    if !is_template(&title.value) {
+        let value = split.map_or_else(String::new, |(axis, value)| format!(", {axis} {value}"));
+        return Some(format!("{}{value}", title.value));
+    }
+    let mut variables = Variables::default();
+    if let Some((axis, value)) = split {
+        variables.insert(axis, &value.to_string());
+    }
+    match engine.render(&title.value, title.span, &variables) {
+        Ok(text) => Some(text),
+        Err(mistakes) => {
+            mistakes.into_iter().for_each(|issue| issues.push(issue));
+            None
+        }
+    }
+}
+
+/// Whether there is an axis of that name; told if not.
+pub(super) fn axis(name: &At<String>, known: &Referring<'_>, issues: &mut Issues) -> bool {
+    let found = name.value == SCENARIO_AXIS || known.axes.contains_key(&name.value);
+    if !found && !known.unread.covers(&["matrix"]) {
+        let names = known.axes.keys().map(String::as_str).chain([SCENARIO_AXIS]);
+        let message = format!("there is no axis `{}`", name.value);
+        issues.push(
+            Issue::new(Code::UnknownAxis, message, name.span, "not an axis of the matrix").suggest(&name.value, names),
+        );
+    }
+    found
+}
+
+/// Tells keys of a table by axes in a table of listed columns.
+fn only_by_axes(raw: &RawTable, issues: &mut Issues) {
+    let published = raw.published.first().map(|at| at.span);
+    let keys = [
+        ("rows", raw.rows.as_ref().map(|at| at.span)),
+        ("value", raw.value.as_ref().map(|at| at.span)),
+        ("verdict", raw.verdict.as_ref().map(|at| at.span)),
+        ("published", published),
+    ];
+    for (key, span) in keys {
+        let Some(span) = span else { continue };
+        issues.push(
+            Issue::new(Code::Impossible, format!("`{key}` is for a table by axes"), span, "not with listed columns")
+                .help("write columns = \"AXIS\", or put it into a column"),
+        );
+    }
+}
+
+fn pivot(
+    at: &At<RawTable>,
+    columns: &At<String>,
+    shown: &Shown,
+    known: &Referring<'_>,
+    issues: &mut Issues,
+) -> Option<ReportTable> {
+    let raw = &at.value;
+    let before = issues.as_slice().len();
+    if let Some(each) = &raw.each {
+        issues.push(
+            Issue::new(Code::Both, "a table by axes has no `each`", each.span, "this")
+                .also(columns.span, "with columns by an axis")
+                .help("leave it out, or list the columns"),
+        );
+    }
+    for (key, absent) in [("rows", raw.rows.is_none()), ("value", raw.value.is_none())] {
+        if absent && !known.unread.key(at.span, key) {
+            issues.push(
+                Issue::new(Code::MissingKey, format!("a table by axes has no `{key}`"), at.span, "this one")
+                    .help(if key == "rows" { "add rows = \"AXIS\"" } else { "add value = \"WINDOW.METRIC\"" }),
+            );
+        }
+    }
+    let rows = raw.rows.as_ref()?;
+    let axes: Vec<&At<String>> = [Some(rows), Some(columns), raw.split.as_ref()].into_iter().flatten().collect();
+    for name in &axes {
+        axis(name, known, issues);
+    }
+    one_figure_a_cell(&axes, shown, at.span, known, issues);
+    let value = raw.value.as_ref().and_then(|value| quantity(value, known, issues));
+    let mut published = Vec::new();
+    for figure in &raw.published {
+        let mut place = Vec::new();
+        let mut of = None;
+        for (key, value) in &figure.value {
+            match &value.value {
+                VarValue::Int(n) if key.value == "value" => of = Some(*n as f64),
+                VarValue::Float(n) if key.value == "value" => of = Some(*n),
+                _ if key.value == "value" => issues.push(
+                    Issue::new(Code::WrongType, "a published figure is a number", value.span, "not a number")
+                        .help("write value = 4818.28"),
+                ),
+                own if axis(key, known, issues) => place.push((key.value.clone(), own.to_string())),
+                _ => {}
+            }
+        }
+        match of {
+            Some(of) => published.push((place, of)),
+            None if known.unread.key(figure.span, "value") => {}
+            None => issues.push(
+                Issue::new(Code::MissingKey, "a published figure has no `value`", figure.span, "this one")
+                    .help("add value = …"),
+            ),
+        }
+    }
+    let verdict = raw.verdict.is_some_and(|verdict| verdict.value);
+    if let Some(flag) = raw.verdict.as_ref().filter(|_| verdict && !known.compares.iter().any(|c| *c == rows.value)) {
+        issues.push(
+            Issue::new(Code::Impossible, "there is no verdict to show", flag.span, "of what?")
+                .help(format!("add [compare] with axis = \"{}\"", rows.value)),
+        );
+    }
+    if issues.as_slice().len() > before {
+        return None;
+    }
+    Some(ReportTable::Pivot(PivotSpec {
+        title: String::new(),
         note: raw.note.as_ref().map(|note| note.value.clone()),
-        each: raw.each.map_or(Each::Scenario, |each| each.value),
-        scenarios,
-        columns,
-    })
+        shown: shown.clone(),
+        rows: rows.value.clone(),
+        columns: columns.value.clone(),
+        value: value?,
+        verdict,
+        published,
+    }))
+}
+
+/// Tells axes that would put several figures into one place.
+pub(super) fn one_figure_a_cell(
+    axes: &[&At<String>],
+    shown: &Shown,
+    span: Span,
+    known: &Referring<'_>,
+    issues: &mut Issues,
+) {
+    let named = |axis: &str| axes.iter().any(|own| own.value == axis);
+    let several = known.axes.iter().filter(|(_, values)| values.len() > 1).map(|(axis, _)| axis.as_str());
+    let scenarios = (shown.scenarios.len() > 1).then_some(SCENARIO_AXIS);
+    for axis in several.chain(scenarios).filter(|axis| !named(axis)) {
+        let way_out = if axis == SCENARIO_AXIS {
+            "name one of `scenarios`".to_owned()
+        } else {
+            format!("add split = \"{axis}\"")
+        };
+        issues.push(
+            Issue::new(Code::Impossible, format!("each place would hold several figures, by `{axis}`"), span, "here")
+                .help(way_out),
+        );
+    }
 }
 
 fn column(at: &At<RawColumn>, known: &Referring<'_>, issues: &mut Issues) -> Option<ColumnSpec> {
     let raw = &at.value;
     if let Some(stat) = raw.stat.as_ref().or(raw.over.as_ref()) {
-        issues.push(not_yet("stat", "links and the matrix", stat.span));
+        issues.push(not_yet("stat", "links with delay", stat.span));
         return None;
     }
     if raw.value.is_none() && !known.unread.key(at.span, "value") {

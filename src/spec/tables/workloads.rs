@@ -385,7 +385,7 @@ mod tests {
         let mut sources = SourceMap::default();
         sources.add("s.toml", text);
         sources.add("read.pgbench", "SELECT :x;\n");
-        let Read::Done(spec, issues) = read(Path::new("s.toml"), &sources, Options { quick: false }) else {
+        let Read::Done(spec, issues) = read(Path::new("s.toml"), &sources, Options::default()) else {
             panic!("all texts are there");
         };
         let workloads = spec.cells.iter().flat_map(|cell| cell.scenario.workloads.values());
@@ -407,7 +407,7 @@ mod tests {
         );
         let mut sources = SourceMap::default();
         sources.add("s.toml", text);
-        let Read::Done(spec, issues) = read(Path::new("s.toml"), &sources, Options { quick: false }) else {
+        let Read::Done(spec, issues) = read(Path::new("s.toml"), &sources, Options::default()) else {
             panic!("all texts are there");
         };
         if !issues.as_slice().is_empty() {

@@ -61,6 +61,8 @@ pub(crate) fn sample(turn: u32, round: u32, scenario: &str, phases: IndexMap<Str
         format: FORMAT,
         cell: scenario.to_owned(),
         scenario: scenario.to_owned(),
+        point: IndexMap::new(),
+        slice: None,
         round,
         turn,
         started: format!("2026-08-03T12:{turn:02}:00Z"),

@@ -86,6 +86,13 @@ pub struct SpecArgs {
     /// One round, with the spec's values for --quick (its table `quick`); the report is stamped.
     #[arg(long)]
     pub quick: bool,
+    /// What a build of the spec is: a version such as 15.18, or the folder of an installation; repeatable. The cells keep
+    /// their names.
+    #[arg(long, value_name = "NAME=WHAT")]
+    pub build: Vec<String>,
+    /// Run both sides of [compare] alike, to see what this machine calls a difference where there is none.
+    #[arg(long)]
+    pub aa: bool,
     /// Folder of PostgreSQL programs; repeatable, searched first.
     #[arg(long, value_name = "DIR")]
     pub pg_bin: Vec<PathBuf>,

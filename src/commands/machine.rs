@@ -73,6 +73,8 @@ async fn tool(
             release: Release { major: tool.version.major, minor: tool.version.minor },
             bin: Some(tool.program),
             origin: origin_words(&tool.origin),
+            words: None,
+            digest: None,
         };
         (name.to_owned(), build)
     }));
@@ -86,8 +88,8 @@ pub(super) async fn answer(
     missing: Missing,
 ) -> Result<(Facts, BTreeMap<Wanted, Installation>), Refused> {
     let cache = cache()?;
-    let named = questions.builds.iter().filter_map(|wanted| wanted.bin.clone()).collect();
-    let found = search(flags, named, &cache).await?;
+    // What one node names by its folder is not another's of the same version.
+    let found = search(flags, Vec::new(), &cache).await?;
     let mut facts = Facts::default();
     let mut installations = BTreeMap::new();
     for wanted in &questions.builds {
@@ -130,6 +132,9 @@ pub(super) async fn answer(
 
 async fn choose(wanted: &Wanted, found: &Found) -> Result<Option<Installation>, Refused> {
     if let Some(bin) = &wanted.bin {
+        // An installation's folder is as good as that of its programs.
+        let below = bin.join("bin");
+        let bin = if below.join("postgres").is_file() { &below } else { bin };
         let installation = find::examine(bin, lab::Origin::Spec, "the spec")
             .await
             .map_err(|error| Refused::CannotStart(error.to_string()))?;
@@ -154,10 +159,13 @@ fn fits(wanted: &Wanted, installation: &Installation) -> bool {
 }
 
 fn build(installation: &Installation) -> Build {
+    let words = installation.version.to_string();
     Build {
         release: Release { major: installation.version.major, minor: installation.version.minor },
         bin: Some(installation.bin.clone()),
         origin: origin(installation),
+        words: (!words.contains('.')).then_some(words),
+        digest: lab::find::digest(installation),
     }
 }
 

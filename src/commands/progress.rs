@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::say;
-use crate::execute::Event;
+use crate::execute::{Event, PairEnded};
 use crate::results::{Outcome, Sample};
 
 /// How often the line on a terminal is drawn anew: often enough for whole seconds, too seldom to be measured.
@@ -17,6 +17,8 @@ pub(super) struct Progress {
     line: ProgressBar,
     began: Instant,
     turn: String,
+    /// Slice under way, of a pair.
+    slice: String,
     done: u32,
     of: u32,
 }
@@ -28,7 +30,7 @@ impl Progress {
             line.set_style(style);
         }
         line.enable_steady_tick(TICK);
-        Self { line, began: Instant::now(), turn: String::new(), done: 0, of: 0 }
+        Self { line, began: Instant::now(), turn: String::new(), slice: String::new(), done: 0, of: 0 }
     }
 
     /// Shows an event.
@@ -40,8 +42,27 @@ impl Progress {
                 self.line.reset_elapsed();
                 self.show("building");
             }
+            Event::Pair { comparison, pair, least, most } => {
+                let of = if least == most { most.to_string() } else { format!("{least} to {most}") };
+                self.turn = format!("{comparison}: pair {pair} of {of}");
+                self.line.reset_elapsed();
+                self.show("building");
+            }
+            Event::Slice { cell, number, of } => {
+                self.slice = match number {
+                    Some(number) => format!("slice {number} of {of}, {cell}"),
+                    None => format!("warm-up, {cell}"),
+                };
+                self.show(&self.slice.clone());
+            }
+            Event::Paired(ended) => {
+                self.slice.clear();
+                let line = format!("{}: {} ({:.1} s)\n", self.turn, standing(&ended), ended.seconds);
+                self.line.suspend(|| say(&line));
+            }
             Event::Stage(stage) => self.show(stage.as_str()),
-            Event::Phase(phase) => self.show(phase),
+            Event::Phase(phase) if self.slice.is_empty() => self.show(phase),
+            Event::Phase(phase) => self.show(&format!("{}, {phase}", self.slice)),
             Event::Finish => self.show("comparing"),
             Event::Ended(sample) => {
                 self.done += 1;
@@ -72,6 +93,19 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.line.finish_and_clear();
     }
+}
+
+/// How a comparison stands after a pair.
+fn standing(ended: &PairEnded<'_>) -> String {
+    if let Some(complaint) = ended.complaint {
+        return format!("counts nowhere: {complaint}");
+    }
+    let half = |half: f64| format!(" ± {:.1} %", half * 100.0);
+    let ratio = match ended.ratio {
+        Some((ratio, interval)) => format!("{ratio:.3}x{}", interval.map_or_else(String::new, half)),
+        None => "no ratio".to_owned(),
+    };
+    format!("{ratio} by {} pair(s){}", ended.whole, if ended.done { ", done" } else { "" })
 }
 
 /// How a run ended, with its phases' seconds if all went well.

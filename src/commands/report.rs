@@ -16,7 +16,7 @@ use crate::results::record::FORMAT;
 use crate::results::run::{Build, Difference, PlannedSetting, RunRecord};
 use crate::results::store::Store;
 use crate::spec::scenario::{Consumer, Transport};
-use crate::spec::{Chosen, Spec};
+use crate::spec::{Chosen, Options, Spec};
 use crate::text::{SourceMap, format_duration};
 
 pub(super) fn report(arguments: &ReportArgs) -> Result<u8, Refused> {
@@ -26,18 +26,26 @@ pub(super) fn report(arguments: &ReportArgs) -> Result<u8, Refused> {
     let facts = store.facts().map_err(wrong)?;
     let root = Path::new(&record.spec_path).to_owned();
     let stored = store.sources().map_err(wrong)?;
+    let options = Options { quick: record.quick, aa: record.aa };
     let gone = |_: &Path| Err(std::io::Error::other("it is not in the results folder"));
-    let Loaded { sources, spec, mut issues } = texts::from_sources(stored, &root, record.quick, gone)?;
+    let Loaded { sources, spec, mut issues } = texts::from_sources(stored, &root, options, gone)?;
     plan::plan(&spec, &sources, &facts, &mut issues);
     Loaded::refuse(issues, &sources)?;
     let spec = match &arguments.spec {
         None => spec,
         Some(path) => {
-            let flags: Vec<String> = sources
-                .flags()
-                .filter_map(|flag| Some(flag.path.to_str()?.strip_prefix("--set ")?.to_owned()))
-                .collect();
-            let call = SpecArgs { specs: vec![path.clone()], set: flags, quick: record.quick, pg_bin: Vec::new() };
+            let flags = |name: &str| -> Vec<String> {
+                let given = sources.flags().filter_map(|flag| flag.path.to_str()?.strip_prefix(name));
+                given.map(|flag| flag.trim_start().to_owned()).collect()
+            };
+            let call = SpecArgs {
+                specs: vec![path.clone()],
+                set: flags("--set "),
+                quick: record.quick,
+                build: flags("--build "),
+                aa: record.aa,
+                pg_bin: Vec::new(),
+            };
             let Loaded { sources, spec, mut issues } = texts::load(path, &call)?;
             let plan = plan::plan(&spec, &sources, &facts, &mut issues);
             Loaded::refuse(issues, &sources)?;
@@ -75,7 +83,7 @@ pub(super) fn record(
     spec: &Spec,
     sources: &SourceMap,
     plan: &Plan,
-    quick: bool,
+    (quick, aa): (bool, bool),
     started: jiff::Timestamp,
 ) -> RunRecord {
     let host = probe::read_host_facts().unwrap_or_else(|error| {
@@ -116,6 +124,8 @@ pub(super) fn record(
         order: spec.run.order.value.as_str().to_owned(),
         seed: spec.run.seed.value,
         quick,
+        aa,
+        warnings: plan.warnings.clone(),
         interrupted: false,
         digest: plan.digest.clone(),
         host,
@@ -134,8 +144,8 @@ pub(super) fn record(
 
 fn build(node: &NodePlan) -> Build {
     match &node.build {
-        Some(build) => Build { version: build.release.to_string(), origin: build.origin.clone() },
-        None => Build { version: node.wanted.to_string(), origin: "not found".to_owned() },
+        Some(build) => Build { version: build.version(), origin: build.origin.clone(), digest: build.digest.clone() },
+        None => Build { version: node.wanted.to_string(), origin: "not found".to_owned(), digest: None },
     }
 }
 

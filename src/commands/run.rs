@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
 use super::machine::{self, Missing};
 use super::progress::Progress;
@@ -69,7 +69,7 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
         .map_err(|error| Refused::Call(format!("--work-dir: {error}")))?;
     options.reach = installations.values().map(|installation| installation.bin.clone()).collect();
     options.reach.extend(plan.tools.values().filter_map(|tool| tool.bin.clone()));
-    let mut lab = Lab::open(options).await.map_err(|error| Refused::CannotStart(error.to_string()))?;
+    let lab = Mutex::new(Lab::open(options).await.map_err(|error| Refused::CannotStart(error.to_string()))?);
 
     let started = jiff::Timestamp::now();
     let name = path.file_stem().map_or_else(|| "run".to_owned(), |stem| stem.to_string_lossy().into_owned());
@@ -78,7 +78,7 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
         None => Store::create_new(Path::new("results"), &name, &started.to_string()),
     }
     .map_err(|error| Refused::Call(error.to_string()))?;
-    let mut record = report::record(path, &spec, &sources, &plan, arguments.spec.quick, started);
+    let mut record = report::record(path, &spec, &sources, &plan, (arguments.spec.quick, arguments.spec.aa), started);
     let stored = |result: Result<(), crate::results::store::StoreError>| {
         result.map_err(|error| Refused::Failed(error.to_string()))
     };
@@ -88,7 +88,8 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
     stored(store.put_plan(&display::text(&plan, &spec, &sources, &facts.left_out)))?;
     say(&format!("{}: {} run(s), results in {}\n", spec.title, plan.turns.len(), store.dir().display()));
 
-    let done = perform(&plan, &spec, &installations, &mut lab, &store, arguments.keep, &stop).await;
+    let done = perform(&plan, &spec, &installations, &lab, &store, arguments.keep, &stop).await;
+    let mut lab = lab.into_inner();
     let closed = if arguments.keep && done.is_ok() && !*stop.borrow() {
         keep(&mut lab, &arguments.spec.pg_bin).await
     } else {
@@ -111,7 +112,7 @@ async fn perform(
     plan: &Plan,
     spec: &crate::spec::Spec,
     installations: &BTreeMap<Wanted, Installation>,
-    lab: &mut Lab,
+    lab: &Mutex<Lab>,
     store: &Store,
     keep: bool,
     stop: &watch::Receiver<bool>,
@@ -132,6 +133,8 @@ async fn perform(
         tools: plan.tools.clone(),
         seed: spec.run.seed.value,
         logs: store.logs(),
+        comparisons: None,
+        before: Vec::new(),
         keep,
     };
     let mut progress = Progress::new();

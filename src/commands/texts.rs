@@ -43,18 +43,23 @@ pub(super) fn load(path: &Path, arguments: &SpecArgs) -> Result<Loaded, Refused>
             crate::spec::flag(flag).map_err(|error| Refused::Call(format!("--set {flag}: {error}")))?,
         );
     }
-    from_sources(sources, &root, arguments.quick, |path| std::fs::read_to_string(path))
+    for flag in &arguments.build {
+        let text = crate::spec::build_flag(flag).map_err(|error| Refused::Call(format!("--build {flag}: {error}")))?;
+        sources.add_flag(format!("--build {flag}"), text);
+    }
+    let options = Options { quick: arguments.quick, aa: arguments.aa };
+    from_sources(sources, &root, options, |path| std::fs::read_to_string(path))
 }
 
 /// Reads a spec from texts, fetching what is missing.
 pub(super) fn from_sources(
     mut sources: SourceMap,
     root: &Path,
-    quick: bool,
+    options: Options,
     fetch: impl Fn(&Path) -> std::io::Result<String>,
 ) -> Result<Loaded, Refused> {
     loop {
-        match read(root, &sources, Options { quick, aa: false }) {
+        match read(root, &sources, options) {
             Read::Done(spec, issues) => return Ok(Loaded { sources: Arc::new(sources), spec: *spec, issues }),
             Read::Missing(paths) => {
                 for path in paths {

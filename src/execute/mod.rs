@@ -2,7 +2,9 @@
 
 pub mod event;
 pub mod live;
+pub mod paired;
 pub mod settle;
+pub mod sitting;
 pub mod stop;
 pub mod turn;
 pub mod world;
@@ -10,9 +12,10 @@ pub mod world;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
-pub use event::Event;
+pub use event::{Event, PairEnded};
+use live::Beside;
 
 use crate::lab::{Installation, Lab};
 use crate::plan::facts::Build;
@@ -25,7 +28,7 @@ use crate::results::record::{FORMAT, turn_name};
 #[derive(Debug)]
 pub struct Surroundings<'a> {
     /// The lab.
-    pub lab: &'a mut Lab,
+    pub lab: &'a Mutex<Lab>,
     /// Servers by node, for each cell of the plan.
     pub installations: Vec<indexmap::IndexMap<String, Installation>>,
     /// Client programs by name; there if anything asks for them.
@@ -34,6 +37,10 @@ pub struct Surroundings<'a> {
     pub seed: u64,
     /// Folder for the logs of the servers and the load, by turn.
     pub logs: PathBuf,
+    /// Of a paired comparison: those that are run here; `None` for all.
+    pub comparisons: Option<Vec<usize>>,
+    /// Turns that are there already, of a run that is gone on with.
+    pub before: Vec<Sample>,
     /// Whether the nodes of the last turn are left running.
     pub keep: bool,
 }
@@ -47,6 +54,9 @@ pub async fn run(
     observe: &mut dyn FnMut(Event<'_>),
     save: &mut dyn FnMut(&Sample) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
+    if let Some(paired) = &plan.paired {
+        return paired::run(plan, paired, surroundings, stop, observe, save).await;
+    }
     let of = u32::try_from(plan.turns.len()).unwrap_or(u32::MAX);
     for (index, turn) in plan.turns.iter().enumerate() {
         if *stop.borrow() {
@@ -72,8 +82,7 @@ async fn one(
     last: bool,
 ) -> Sample {
     let began = std::time::Instant::now();
-    let started =
-        jiff::Timestamp::now().round(jiff::Unit::Millisecond).map_or_else(|_| String::new(), |now| now.to_string());
+    let started = sitting::now();
     let logs = surroundings.logs.join(turn_name(number, &cell.name, turn.round));
     let mut plan = cell.turn.clone();
     if last && surroundings.keep {
@@ -82,7 +91,7 @@ async fn one(
     let mut world = live::Live::new(
         cell,
         &surroundings.installations[turn.cell],
-        surroundings.lab,
+        (surroundings.lab, Beside::default()),
         &surroundings.tools,
         surroundings.seed.wrapping_add(u64::from(turn.round)),
         logs,

@@ -33,10 +33,34 @@ pub struct TurnResult {
     pub notes: Vec<String>,
 }
 
+impl TurnResult {
+    pub(super) fn begun() -> Self {
+        Self {
+            outcome: Outcome::Completed,
+            phases: IndexMap::new(),
+            convergence: None,
+            nodes: IndexMap::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// Why a turn ended early.
-enum End {
+pub(super) enum End {
     Interrupted,
     Failed { during: String, failure: Failure },
+}
+
+impl From<End> for Outcome {
+    fn from(end: End) -> Self {
+        match end {
+            End::Interrupted => Outcome::Interrupted,
+            End::Failed { during, failure } if failure.timed_out => {
+                Outcome::TimedOut { during, reason: failure.reason }
+            }
+            End::Failed { during, failure } => Outcome::Failed { during, reason: failure.reason },
+        }
+    }
 }
 
 fn failed(during: &str) -> impl FnOnce(Failure) -> End {
@@ -51,14 +75,15 @@ pub async fn turn<W: World>(
     stop: &mut watch::Receiver<bool>,
     observe: &mut dyn FnMut(Event<'_>),
 ) -> TurnResult {
-    let mut result = TurnResult {
-        outcome: Outcome::Completed,
-        phases: IndexMap::new(),
-        convergence: None,
-        nodes: IndexMap::new(),
-        notes: Vec::new(),
-    };
+    let mut result = TurnResult::begun();
     let ended = body(world, plan, stop, observe, &mut result).await;
+    take_down(world, plan, &mut result).await;
+    result.outcome = outcome(ended, result.convergence.as_ref());
+    result
+}
+
+/// Performs `down`, whatever came before.
+pub(super) async fn take_down<W: World>(world: &mut W, plan: &TurnPlan, result: &mut TurnResult) {
     for instruction in &plan.down {
         match world.perform(instruction).await {
             Ok(Reply::Stopped(nodes)) => result.nodes.extend(nodes),
@@ -66,18 +91,17 @@ pub async fn turn<W: World>(
             Err(failure) => result.notes.push(format!("{}: {}", words(instruction).0, failure.reason)),
         }
     }
-    result.outcome = match ended {
-        Ok(()) => match &result.convergence {
+}
+
+/// How it ended, by the comparison of the nodes if it came to that.
+pub(super) fn outcome(ended: Result<(), End>, convergence: Option<&Convergence>) -> Outcome {
+    match ended {
+        Ok(()) => match convergence {
             Some(convergence) if !convergence.agrees() => Outcome::Diverged { reason: divergence(convergence) },
             _ => Outcome::Completed,
         },
-        Err(End::Interrupted) => Outcome::Interrupted,
-        Err(End::Failed { during, failure }) if failure.timed_out => {
-            Outcome::TimedOut { during, reason: failure.reason }
-        }
-        Err(End::Failed { during, failure }) => Outcome::Failed { during, reason: failure.reason },
-    };
-    result
+        Err(end) => end.into(),
+    }
 }
 
 async fn body<W: World>(
@@ -87,6 +111,18 @@ async fn body<W: World>(
     observe: &mut dyn FnMut(Event<'_>),
     result: &mut TurnResult,
 ) -> Result<(), End> {
+    build(world, plan, stop, observe).await?;
+    phases(world, &plan.phases, stop, observe, &mut result.phases).await?;
+    finish(world, plan, stop, observe, result).await
+}
+
+/// Everything up to the first phase.
+pub(super) async fn build<W: World>(
+    world: &mut W,
+    plan: &TurnPlan,
+    stop: &mut watch::Receiver<bool>,
+    observe: &mut dyn FnMut(Event<'_>),
+) -> Result<(), End> {
     let mut stage = None;
     for step in &plan.up {
         if stage != Some(step.stage) {
@@ -95,10 +131,32 @@ async fn body<W: World>(
         }
         step_of(world, &step.instruction, stop, &step.what).await?;
     }
-    for phase in &plan.phases {
+    Ok(())
+}
+
+/// The phases in order; those that were closed stand in `out` on every path.
+pub(super) async fn phases<W: World>(
+    world: &mut W,
+    phases: &[PhasePlan],
+    stop: &mut watch::Receiver<bool>,
+    observe: &mut dyn FnMut(Event<'_>),
+    out: &mut IndexMap<String, PhaseRecord>,
+) -> Result<(), End> {
+    for phase in phases {
         observe(Event::Phase(&phase.name));
-        run_phase(world, phase, stop, result).await?;
+        run_phase(world, phase, stop, out).await?;
     }
+    Ok(())
+}
+
+/// Everything after the last phase, while the nodes are up.
+pub(super) async fn finish<W: World>(
+    world: &mut W,
+    plan: &TurnPlan,
+    stop: &mut watch::Receiver<bool>,
+    observe: &mut dyn FnMut(Event<'_>),
+    result: &mut TurnResult,
+) -> Result<(), End> {
     observe(Event::Finish);
     for instruction in &plan.finish {
         match step_of(world, instruction, stop, "finish").await? {
@@ -141,7 +199,7 @@ async fn run_phase<W: World>(
     world: &mut W,
     phase: &PhasePlan,
     stop: &mut watch::Receiver<bool>,
-    result: &mut TurnResult,
+    out: &mut IndexMap<String, PhaseRecord>,
 ) -> Result<(), End> {
     let during = format!("phase `{}`", phase.name);
     for instruction in &phase.prepare {
@@ -154,7 +212,7 @@ async fn run_phase<W: World>(
     let closed = world.perform(&Instruction::Close { phase: phase.name.clone() }).await;
     if let Ok(Reply::Window(evidence)) = &closed {
         let record = PhaseRecord { measure: phase.measure, evidence: (**evidence).clone() };
-        result.phases.insert(phase.name.clone(), record);
+        out.insert(phase.name.clone(), record);
     }
     inside?;
     closed.map_err(failed(&during))?;

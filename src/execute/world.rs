@@ -70,6 +70,9 @@ pub trait World {
     /// Starts an activity that was made ready.
     fn start(&mut self, activity: &Activity) -> Result<Running, Failure>;
 
+    /// A slice begins on the same servers: its number, from 0. A turn by itself is slice 0.
+    fn slice(&mut self, number: u32);
+
     /// What stands in the way of activities that did not end in time.
     fn explain(&mut self, activities: &[Activity]) -> impl Future<Output = String>;
 }

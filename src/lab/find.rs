@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use super::folders::{behind_path_entry, expand, is_program, newest_first, system_patterns};
 use super::process::{ProcessError, Program};
@@ -237,6 +238,13 @@ impl Found {
             self.installations.iter().filter(|i| ["psql", "pgbench"].iter().all(|tool| i.tools.contains(*tool)));
         having.max_by_key(|i| (i.version.major, i.version.minor))
     }
+}
+
+/// What an installation's server is, whatever it is called: the first 16 hexadecimal digits of the SHA-256 of its
+/// `postgres`. `None` if it cannot be read.
+pub fn digest(installation: &Installation) -> Option<String> {
+    let program = std::fs::read(installation.program("postgres")).ok()?;
+    Some(super::hexadecimal(&Sha256::digest(program)[..8]))
 }
 
 /// Looks at one folder: its programs, its version, its tools.

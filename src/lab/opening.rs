@@ -114,13 +114,19 @@ impl Lab {
     /// Ends all nodes at once and gives each one's CPU seconds. The first failure is told
     /// after all were tried.
     pub async fn stop_all(&mut self) -> Result<Vec<(String, ServerUsage)>, LabError> {
-        for node in &self.nodes {
+        self.stop(|_| true).await
+    }
+
+    /// Ends the nodes of some names at once, as [`Lab::stop_all`].
+    pub async fn stop(&mut self, which: impl Fn(&str) -> bool) -> Result<Vec<(String, ServerUsage)>, LabError> {
+        let ending: Vec<RunningNode> = self.nodes.iter().filter(|node| which(&node.name)).cloned().collect();
+        for node in &ending {
             // One that cannot be signalled is waited for below, and its error told.
             let _ = node.server.signal(Signal::QUIT);
         }
         let mut usages = Vec::new();
         let mut failed = None;
-        for node in &self.nodes {
+        for node in &ending {
             match node.stop().await {
                 Ok(usage) => usages.push((node.name.clone(), usage)),
                 Err(error) => failed = failed.or(Some(error)),
@@ -129,9 +135,9 @@ impl Lab {
         if let Some(error) = failed {
             return Err(error.into());
         }
-        self.clear_shared_memory().await;
-        self.nodes.clear();
-        self.stamp.servers.clear();
+        self.clear_shared_memory(&which).await;
+        self.nodes.retain(|node| !which(&node.name));
+        self.stamp.servers.retain(|server| !which(&server.name));
         if self.home.exists() {
             self.write_stamp()?;
         }
@@ -176,8 +182,8 @@ impl Lab {
     }
 
     /// Removes the shared memory of nodes that were killed and not started again.
-    async fn clear_shared_memory(&self) {
-        let servers = self.stamp.servers.clone();
+    async fn clear_shared_memory(&self, which: impl Fn(&str) -> bool) {
+        let servers: Vec<_> = self.stamp.servers.iter().filter(|server| which(&server.name)).cloned().collect();
         let clearing = move || {
             for server in servers {
                 shared_memory::remove_left_behind(&server.data, &server.shared_memory);

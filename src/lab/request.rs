@@ -55,6 +55,8 @@ pub struct NodeRequest {
     pub name: String,
     /// Its place in the topology, counted from 0: it chooses template and port.
     pub place: u16,
+    /// Added to the place for the port: of a topology that stands beside another.
+    pub shift: u16,
     /// What it runs.
     pub installation: Installation,
     /// How its cluster is initialised.

@@ -76,7 +76,7 @@ impl Lab {
         let mut tries = 1;
         loop {
             let port = match request.transport {
-                Transport::Unix => sockets::unix_port(request.place),
+                Transport::Unix => sockets::unix_port(request.place.saturating_add(request.shift)),
                 Transport::Tcp => sockets::free_tcp_port().map_err(|e| folder_error(&socket_dir, e))?,
             };
             sockets::socket_path(&socket_dir, port)?;

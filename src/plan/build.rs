@@ -1,13 +1,13 @@
 //! The building and taking down of a turn, in the order that is fixed and printed: nodes, setup, publications,
-//! slots, subscriptions (until synced), checkpoint, phases.
+//! slots, subscriptions (until synced), synchronous names (until in force), checkpoint, phases.
 
 use super::instruction::{Condition, Consume, Instruction, SqlText, Stage, Step, TurnPlan};
 use super::phase::{self, STEP_BOUND};
 use super::sql::checksum::{self, Projection};
 use super::sql::slot::{self, PGOUTPUT, PluginOption, SlotDefinition};
-use super::sql::{marker, pgbench_init, publication, subscription};
+use super::sql::{marker, pgbench_init, publication, subscription, synchronous as sync_names};
 use crate::spec::Scenario;
-use crate::spec::scenario::{Consumer, OptionValue, SetupWork, Slot, Subscription};
+use crate::spec::scenario::{Consumer, OptionValue, SetupWork, Slot, Subscription, Synchronous};
 
 /// The version taken for SQL that depends on it where no server is known yet.
 const NEWEST: u32 = 18;
@@ -69,6 +69,14 @@ pub(super) fn turn(scenario: &Scenario, checkpoint: bool, major: &dyn Fn(&str) -
             Instruction::Await { condition: Condition::Synced { subscription: name.clone() }, bound: STEP_BOUND };
         step(Stage::Subscriptions, format!("subscription `{name}` synced"), wait);
     }
+    for (node, of) in synchronous(scenario) {
+        let set = Instruction::Sql { node: node.clone(), sql: sync_names::set(of) };
+        step(Stage::Synchronous, format!("who confirms commits of `{node}`"), set);
+        let states = sync_names::states(of).into_iter().map(|(name, state)| (name, state.to_owned())).collect();
+        let condition = Condition::Synchronous { node: node.clone(), states };
+        let wait = Instruction::Await { condition, bound: STEP_BOUND };
+        step(Stage::Synchronous, format!("synchronous names of `{node}` in force"), wait);
+    }
     if checkpoint {
         for node in &nodes {
             step(Stage::Checkpoint, "checkpoint".to_owned(), sql(node, "CHECKPOINT"));
@@ -86,11 +94,19 @@ pub(super) fn turn(scenario: &Scenario, checkpoint: bool, major: &dyn Fn(&str) -
         })
         .collect();
     // Verifying needs no running subscription, and settling ends them.
-    let mut finish = vec![Instruction::Settle];
+    let mut finish: Vec<Instruction> = synchronous(scenario)
+        .map(|(node, _)| Instruction::Sql { node: node.clone(), sql: sync_names::reset() })
+        .collect();
+    finish.push(Instruction::Settle);
     if !projections.is_empty() {
         finish.push(Instruction::Verify { projections });
     }
     TurnPlan { up, phases: phase::lower(scenario, major), finish, down: vec![Instruction::Stop { nodes }] }
+}
+
+/// Nodes whose commits are confirmed by others.
+fn synchronous(scenario: &Scenario) -> impl Iterator<Item = (&String, &Synchronous)> {
+    scenario.nodes.iter().filter_map(|(name, node)| Some((name, node.synchronous.as_ref()?)))
 }
 
 /// Whether the marker's publication is needed on a node.

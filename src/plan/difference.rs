@@ -54,11 +54,20 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
     };
     out.insert("transport".to_owned(), transport.to_owned());
     for (name, node) in &cell.nodes {
-        let server = node
+        let mut server = node
             .build
             .as_ref()
-            .map_or_else(|| node.wanted.to_string(), |build| format!("PostgreSQL {}", build.release));
+            .map_or_else(|| node.wanted.to_string(), |build| format!("PostgreSQL {}", build.version()));
+        // Two builds of one version are told apart by what they are.
+        if let Some((_, named)) = &scenario.nodes[name].build {
+            let digest = node.build.as_ref().and_then(|build| build.digest.as_ref());
+            let binary = digest.map_or_else(String::new, |digest| format!(", binary {digest}"));
+            server = format!("{} ({server}{binary})", named.title);
+        }
         out.insert(format!("node {name}"), server);
+        if let Some(of) = &scenario.nodes[name].synchronous {
+            out.insert(format!("{name}: synchronous names"), super::sql::synchronous::names(of));
+        }
         if let Some(checksums) = node.checksums {
             out.insert(format!("{name}: checksums"), checksums.to_string());
         }

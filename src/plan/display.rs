@@ -293,10 +293,10 @@ impl Printer<'_> {
 /// A client program: its version and where it comes from.
 fn tool_words(tool: Option<&Build>) -> (String, String) {
     match tool {
-        Some(Build { release, bin: Some(bin), origin }) => {
+        Some(Build { release, bin: Some(bin), origin, .. }) => {
             (release.to_string(), format!("{} ({origin})", bin.display()))
         }
-        Some(Build { release, bin: None, origin }) => (release.to_string(), origin.clone()),
+        Some(Build { release, bin: None, origin, .. }) => (release.to_string(), origin.clone()),
         None => ("18".to_owned(), "not found; a run would install it".to_owned()),
     }
 }
@@ -354,6 +354,10 @@ pub fn condition_words(condition: &Condition) -> String {
         Condition::Synced { subscription } => format!("every table of subscription {subscription} is ready"),
         Condition::Disabled { subscription } => {
             format!("no worker of subscription {subscription} runs and its slot is inactive")
+        }
+        Condition::Synchronous { node, states } => {
+            let states: Vec<String> = states.iter().map(|(name, state)| format!("{name} is {state}")).collect();
+            format!("on {node} {}", states.join(" and "))
         }
         Condition::LauncherFree { node } => {
             format!("wal_retrieve_retry_interval has passed since the launcher of {node} last started a worker")

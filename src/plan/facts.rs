@@ -31,6 +31,19 @@ pub struct Build {
     pub bin: Option<PathBuf>,
     /// Where it comes from, in words.
     pub origin: String,
+    /// Its version in its own words where it has no minor one, such as `19devel`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    /// SHA-256 of the server's program, shortened; `None` if it was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+impl Build {
+    /// Its version for people: `15.18`, or `19devel`.
+    pub fn version(&self) -> String {
+        self.words.clone().unwrap_or_else(|| self.release.to_string())
+    }
 }
 
 /// What a node asks for.
@@ -38,12 +51,29 @@ pub struct Build {
 pub struct Wanted {
     /// Version such as "18" or "15.18"; `None` for the newest.
     pub version: Option<String>,
-    /// Folder of programs, as seen from the working folder.
+    /// Folder of programs, or of an installation, as seen from the working folder.
     pub bin: Option<PathBuf>,
+    /// Revision of a source tree, to be built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitSource>,
+}
+
+/// A revision of a source tree, to be built.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct GitSource {
+    /// Revision, as git reads it.
+    pub revision: String,
+    /// The repository, as seen from the working folder.
+    pub source: PathBuf,
+    /// Options of `configure`.
+    pub configure: Vec<String>,
 }
 
 impl std::fmt::Display for Wanted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(git) = &self.git {
+            return write!(f, "PostgreSQL of revision {} of {}", git.revision, git.source.display());
+        }
         match (&self.version, &self.bin) {
             (Some(version), None) => write!(f, "PostgreSQL {version}"),
             (None, None) => f.write_str("the newest PostgreSQL"),

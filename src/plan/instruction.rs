@@ -82,6 +82,13 @@ pub enum Condition {
         /// Subscription.
         subscription: String,
     },
+    /// Each member has its `sync_state`.
+    Synchronous {
+        /// Node whose commits they confirm.
+        node: String,
+        /// Members by the name of their walsender, with the state that each must have.
+        states: Vec<(String, String)>,
+    },
     /// The launcher of 14 and 15 would start a worker at once: `wal_retrieve_retry_interval` has passed since it
     /// last started one.
     LauncherFree {
@@ -222,6 +229,8 @@ pub enum Stage {
     Slots,
     /// Subscriptions, until synced.
     Subscriptions,
+    /// Synchronous names, until in force.
+    Synchronous,
     /// CHECKPOINT.
     Checkpoint,
 }
@@ -235,6 +244,7 @@ impl Stage {
             Stage::Publications => "publications",
             Stage::Slots => "slots",
             Stage::Subscriptions => "subscriptions",
+            Stage::Synchronous => "synchronous names",
             Stage::Checkpoint => "checkpoint",
         }
     }

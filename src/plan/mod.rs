@@ -11,11 +11,13 @@ pub mod instruction;
 mod node;
 mod options;
 pub mod order;
+pub mod paired;
 pub mod pgbench;
 mod phase;
 pub mod shell;
 mod since;
 pub mod sql;
+mod warnings;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,8 +31,9 @@ pub use node::{NodePlan, Origin, PlannedSetting};
 use self::facts::{Build, Facts, Questions, Wanted};
 use self::instruction::TurnPlan;
 use self::order::Turn;
+use self::paired::PairedPlan;
 use crate::spec::scenario::{Consumer, Node, Workload};
-use crate::spec::{LoweredCell, Scenario, Spec};
+use crate::spec::{LoweredCell, Order, Scenario, Spec};
 use crate::text::source::relative_to;
 use crate::text::{Issues, SourceMap};
 
@@ -54,10 +57,14 @@ pub struct Cell {
 pub struct Plan {
     /// Cells in the order of the spec.
     pub cells: Vec<Cell>,
-    /// Turns in order.
+    /// Turns in order; none where they are slices of pairs.
     pub turns: Vec<Turn>,
+    /// The paired comparison, if it is one.
+    pub paired: Option<PairedPlan>,
     /// Everything that is not the same in all cells, and nothing else.
     pub differences: Vec<Difference>,
+    /// What is allowed and most likely not meant.
+    pub warnings: Vec<String>,
     /// What differs without the spec's doing: defaults that depend on the version.
     pub by_version: Vec<String>,
     /// Client programs that are used, by name; without those that are not found yet.
@@ -111,11 +118,16 @@ pub fn plan(spec: &Spec, sources: &SourceMap, facts: &Facts, issues: &mut Issues
         }
     }
     let cells: Vec<Cell> = spec.cells.iter().map(|lowered| cell(lowered, spec, sources, facts, issues)).collect();
-    let turns = order::turns(cells.len(), spec.run.rounds.value, spec.run.order.value, spec.run.seed.value);
+    let paired = if spec.run.order.value == Order::Paired { PairedPlan::of(spec) } else { None };
+    let turns = match &paired {
+        None => order::turns(cells.len(), spec.run.rounds.value, spec.run.order.value, spec.run.seed.value),
+        Some(_) => Vec::new(),
+    };
+    let warnings = warnings::of(&cells);
     let differences = difference::between(&cells);
     let by_version = difference::by_version(&cells);
     let digest = digest::of(spec, &cells);
-    Plan { cells, turns, differences, by_version, tools: facts.tools.clone(), digest }
+    Plan { cells, turns, paired, warnings, differences, by_version, tools: facts.tools.clone(), digest }
 }
 
 /// The servers of a scenario, as far as they are known.

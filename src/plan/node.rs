@@ -2,9 +2,9 @@
 
 use indexmap::IndexMap;
 
-use super::facts::{Build, Wanted};
-use crate::spec::Scenario;
+use super::facts::{Build, GitSource, Wanted};
 use crate::spec::scenario::{Body, Node, Transport};
+use crate::spec::{BuildSource, Chosen, Scenario};
 use crate::text::{Code, Issue, Span};
 
 /// Where a value comes from.
@@ -56,9 +56,25 @@ impl NodePlan {
 
 /// What a node of the spec asks for, its folder as seen from the working folder.
 pub(super) fn wanted(node: &Node, relative: impl Fn(Span, &str) -> std::path::PathBuf) -> Wanted {
-    Wanted {
-        version: node.version.as_ref().map(|version| version.value.clone()),
-        bin: node.bin.as_ref().map(|bin| relative(bin.at.unwrap_or_default(), &bin.value)),
+    let path = |chosen: &Chosen<String>| relative(chosen.at.unwrap_or_default(), &chosen.value);
+    let Some((_, build)) = &node.build else {
+        return Wanted {
+            version: node.version.as_ref().map(|version| version.value.clone()),
+            bin: node.bin.as_ref().map(path),
+            git: None,
+        };
+    };
+    match &build.source {
+        BuildSource::Version(version) => Wanted { version: Some(version.value.clone()), ..Wanted::default() },
+        BuildSource::Path(folder) => Wanted { bin: Some(path(folder)), ..Wanted::default() },
+        BuildSource::Git { revision, source, configure } => Wanted {
+            git: Some(GitSource {
+                revision: revision.value.clone(),
+                source: path(source),
+                configure: configure.clone(),
+            }),
+            ..Wanted::default()
+        },
     }
 }
 

@@ -14,7 +14,13 @@ pub(super) const STEP_BOUND: Duration = Duration::from_mins(10);
 
 /// The phases of a scenario. `major` gives a node's version, where known.
 pub(super) fn lower(scenario: &Scenario, major: &dyn Fn(&str) -> Option<u32>) -> Vec<PhasePlan> {
-    let mut marker_id = 0;
+    lower_slice(scenario, 0, major)
+}
+
+/// The phases of the slice of that number, from 0, on the same servers: its markers are its own.
+pub(super) fn lower_slice(scenario: &Scenario, slice: u32, major: &dyn Fn(&str) -> Option<u32>) -> Vec<PhasePlan> {
+    let marked = |phase: &&Phase| matches!(phase.body, Body::WaitApplied | Body::WaitReceived);
+    let mut marker_id = u64::from(slice) * scenario.phases.iter().filter(marked).count() as u64;
     let mut phases: Vec<PhasePlan> = (0..scenario.phases.len())
         .map(|index| {
             if matches!(scenario.phases[index].body, Body::WaitApplied | Body::WaitReceived) {

@@ -13,7 +13,7 @@ use super::facts::Release;
 use super::instruction::{Activity, Condition, Filling, Instruction, PhasePlan, SqlText};
 use super::node::NodePlan;
 use super::sql::checksum::{self, Projection};
-use super::sql::{marker, subscription};
+use super::sql::{marker, subscription, synchronous};
 use super::{Cell, Plan, pgbench};
 use crate::spec::Spec;
 use crate::spec::scenario::{Extent, Transport};
@@ -420,6 +420,10 @@ impl Script {
                 );
                 self.wait(bound, &subscribed.node, "0", &format!("no worker of {name} runs"), &running);
                 self.wait(bound, &subscribed.publisher, "0", &format!("the slot of {name} is inactive"), &slot(name));
+            }
+            Condition::Synchronous { node, states } => {
+                let count = states.len().to_string();
+                self.wait(bound, node, &count, "synchronous names are in force", &synchronous::in_force(states));
             }
             Condition::LauncherFree { node } => {
                 self.note("    ", "Before 16 no worker is started within this time of the last start.");

@@ -1,5 +1,6 @@
-//! What a run leaves behind. [`record`], [`run`] and [`reading`] are pure; only [`store`] touches files.
+//! What a run leaves behind. [`record`], [`run`], [`reading`] and [`pairs`] are pure; only [`store`] touches files.
 
+pub mod pairs;
 pub mod reading;
 pub mod record;
 pub mod run;

@@ -35,6 +35,12 @@ pub struct RunRecord {
     pub seed: u64,
     /// Whether `--quick` reduced it.
     pub quick: bool,
+    /// Whether both sides of the comparison were alike.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub aa: bool,
+    /// What the spec asks and most likely does not mean.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Whether the user stopped it.
     pub interrupted: bool,
     /// Digest of the executable part of the plan.
@@ -65,6 +71,9 @@ pub struct Build {
     /// Where its programs come from, in words and without a user's paths (`found in /usr/lib/postgresql/18/bin`,
     /// `installed by pip`).
     pub origin: String,
+    /// SHA-256 of its `postgres`, shortened; `None` if it was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }
 
 /// A setting with where it comes from.

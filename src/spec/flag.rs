@@ -8,6 +8,9 @@ pub enum NotAFlag {
     /// Nothing is set.
     #[error("`{0}` sets nothing: write NAME=VALUE, such as clients=4 or run.rounds=1")]
     NoValue(String),
+    /// A build without a name, or without what it is.
+    #[error("`{0}` is no build: write NAME=WHAT, such as head=15.18 or patched=/usr/local/pgsql")]
+    NoBuild(String),
     /// What is set has no name.
     #[error("`{0}` is no name: write a variable's, such as clients, or a path such as run.rounds")]
     NotAName(String),
@@ -29,6 +32,18 @@ pub fn flag(written: &str) -> Result<String, NotAFlag> {
         Err(_) => toml::Value::String(value.to_owned()).to_string(),
     };
     Ok(format!("{path} = {value}"))
+}
+
+/// The TOML of `--build NAME=WHAT`: a version, or a folder.
+pub fn build_flag(written: &str) -> Result<String, NotAFlag> {
+    let (name, what) = written.split_once('=').ok_or_else(|| NotAFlag::NoBuild(written.to_owned()))?;
+    let (name, what) = (name.trim(), what.trim());
+    if !super::scope::is_name(name) || what.is_empty() {
+        return Err(NotAFlag::NoBuild(written.to_owned()));
+    }
+    let is_version = what.split('.').all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()));
+    let key = if is_version { "version" } else { "path" };
+    Ok(format!("builds.{name}.{key} = {}", toml::Value::String(what.to_owned())))
 }
 
 #[cfg(test)]

@@ -29,13 +29,13 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 
 pub use field::At;
-pub use flag::{NotAFlag, flag};
+pub use flag::{NotAFlag, build_flag, flag};
 pub use scalar::VarValue;
 pub use scenario::Scenario;
 pub use schema::schema;
 pub use scope::Chosen;
 pub use tables::builds::{Build, BuildSource};
-pub use tables::compare::{Compare, SCENARIO_AXIS};
+pub use tables::compare::{Compare, Comparison, SCENARIO_AXIS};
 pub use tables::expect::{Claim, Selector, Statistic};
 pub use tables::report::{As, ColumnSpec, Each, PivotSpec, ReportTable, TableSpec};
 pub use tables::run::{LEAST_PAIRS, Order, Paired, Run};
@@ -125,6 +125,13 @@ pub struct Spec {
     pub axes: IndexMap<String, Vec<VarValue>>,
     /// What is compared.
     pub compare: Option<Compare>,
+}
+
+impl Spec {
+    /// What `[compare]` compares, at each point of the other axes; none without it.
+    pub fn comparisons(&self) -> Vec<Comparison> {
+        self.compare.as_ref().map(|compare| compare::comparisons(compare, &self.cells)).unwrap_or_default()
+    }
 }
 
 /// What reading gave.

@@ -6,6 +6,7 @@ mod bootstrap;
 mod compare;
 mod distribution;
 mod interval;
+mod paired;
 mod random;
 mod rank;
 mod sample;
@@ -17,6 +18,7 @@ pub use distribution::{normal_cdf, normal_quantile, student_t_cdf, student_t_qua
 pub use interval::{
     Interval, MeanEstimate, NoEstimate, RatioEstimate, difference_of_pairs, mean_of_values, ratio_of_pairs,
 };
+pub use paired::{Next, PairEffect, PairedEstimate, Side, Slice, StopRule, pair_effect, paired_estimate};
 pub use random::SplitMix64;
 pub use rank::{RankMethod, RankTest, mann_whitney, sign_test, wilcoxon_signed_rank};
 pub use sample::Summary;

@@ -9,6 +9,7 @@ use super::node::rows;
 use crate::execute::world::Failure;
 use crate::plan::display::condition_words;
 use crate::plan::instruction::Condition;
+use crate::plan::sql::synchronous;
 use crate::text::quote::literal;
 
 /// Between looks at first; a look costs the server 0.1 ms.
@@ -50,22 +51,26 @@ impl Live<'_> {
             let met = match condition {
                 Condition::Synced { subscription } => self.synced(subscription).await?,
                 Condition::Disabled { subscription } => self.disabled(subscription).await?,
+                Condition::Synchronous { node, states } => self.in_force(node, states).await?,
                 Condition::LauncherFree { .. } => true,
             };
             if met {
                 return Ok(());
             }
             // An apply worker that fails is started again for ever; its first error is the cause.
-            if matches!(condition, Condition::Synced { .. })
+            if matches!(condition, Condition::Synced { .. } | Condition::Synchronous { .. })
                 && let Some(error) = health.error()
             {
                 return Err(Failure::new(error));
             }
             if began.elapsed() > bound {
-                let (Condition::Synced { subscription } | Condition::Disabled { subscription }) = condition else {
-                    return Ok(());
+                let cause = match condition {
+                    Condition::Synced { subscription } | Condition::Disabled { subscription } => {
+                        self.explain_subscription(subscription).await
+                    }
+                    Condition::Synchronous { node, .. } => self.explain_confirmations(node).await,
+                    Condition::LauncherFree { .. } => return Ok(()),
                 };
-                let cause = self.explain_subscription(subscription).await;
                 return Err(Failure::timed_out(format!(
                     "waited {bound:?} until {}: {cause}",
                     condition_words(condition)
@@ -101,6 +106,28 @@ impl Live<'_> {
         let ready = node.rows(&sql).await?.first().and_then(|row| row.get(0)) == Some("t");
         let publisher = self.node(&self.cell.scenario.subscriptions[name].publisher)?;
         Ok(ready && slot_active(&publisher.control, name).await?)
+    }
+
+    /// Every member streams and has its `sync_state`.
+    async fn in_force(&self, node: &str, states: &[(String, String)]) -> Result<bool, Failure> {
+        let counted = self.node(node)?.rows(&synchronous::in_force(states)).await?;
+        let count: usize = counted.first().and_then(|row| row.get(0)).and_then(|n| n.parse().ok()).unwrap_or(0);
+        Ok(count == states.len())
+    }
+
+    /// Who is connected to a node, with its `sync_state`.
+    async fn explain_confirmations(&self, name: &str) -> String {
+        let described = async {
+            let sql =
+                "SELECT concat_ws(' ', application_name, state, 'is', sync_state) FROM pg_catalog.pg_stat_replication";
+            self.node(name)?.rows(sql).await
+        };
+        let told: Vec<String> = match tokio::time::timeout(EXPLAIN_BOUND, described).await {
+            Ok(Ok(rows)) => rows.iter().map(|row| row.get(0).unwrap_or("?").to_owned()).collect(),
+            Ok(Err(failure)) => vec![failure.reason],
+            Err(_) => vec![format!("`{name}` does not answer")],
+        };
+        if told.is_empty() { format!("nobody receives from `{name}`") } else { told.join("; ") }
     }
 
     pub(super) async fn disabled(&self, name: &str) -> Result<bool, Failure> {

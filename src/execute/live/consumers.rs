@@ -157,7 +157,7 @@ impl Live<'_> {
             .args(["--start", "--no-loop", "-f", "-", "--slot", slot])
             .args(slot::RECVLOGICAL_OPTIONS)
             .args(["-d".to_owned(), conninfo(&target)])
-            .run_as(self.lab.run_as().cloned())
+            .run_as(self.lab.lock().await.run_as().cloned())
             .parent_death(ParentDeath::Kill);
         for option in &consume.options {
             let text = match &option.value {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Mutex, Notify, watch};
 
 use self::consumers::SlotConsumer;
 use self::marker::Listening;
@@ -72,14 +72,27 @@ struct Ended {
     passing: HashMap<String, Passing>,
 }
 
+/// What tells the nodes of a turn from those of a topology that stands beside it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside {
+    /// Before the names of its nodes in the lab.
+    pub prefix: &'static str,
+    /// Added to the places of its nodes for their ports.
+    pub shift: u16,
+}
+
 /// One turn, live.
 pub struct Live<'a> {
     cell: &'a Cell,
     installations: &'a IndexMap<String, Installation>,
-    lab: &'a mut Lab,
+    lab: &'a Mutex<Lab>,
+    /// What tells its nodes from those of a topology beside it.
+    beside: Beside,
     /// Client programs by name.
     tools: &'a BTreeMap<String, Build>,
     seed: u64,
+    /// Slice under way, which has random numbers of its own.
+    slice: u32,
     logs: PathBuf,
     stop: watch::Receiver<bool>,
     nodes: IndexMap<String, LiveNode>,
@@ -111,7 +124,7 @@ impl<'a> Live<'a> {
     pub fn new(
         cell: &'a Cell,
         installations: &'a IndexMap<String, Installation>,
-        lab: &'a mut Lab,
+        (lab, beside): (&'a Mutex<Lab>, Beside),
         tools: &'a BTreeMap<String, Build>,
         seed: u64,
         logs: PathBuf,
@@ -121,8 +134,10 @@ impl<'a> Live<'a> {
             cell,
             installations,
             lab,
+            beside,
             tools,
             seed,
+            slice: 0,
             logs,
             stop,
             nodes: IndexMap::new(),
@@ -148,6 +163,11 @@ impl<'a> Live<'a> {
         self.notes
     }
 
+    /// Seed of the random numbers of the slice under way.
+    fn seed(&self) -> u64 {
+        self.seed.wrapping_add(u64::from(self.slice) << 32)
+    }
+
     fn node(&self, name: &str) -> Result<&LiveNode, Failure> {
         self.nodes.get(name).ok_or_else(|| Failure::new(format!("node `{name}` is not running")))
     }
@@ -163,7 +183,7 @@ impl<'a> Live<'a> {
     async fn ready_load(&mut self, name: &str) -> Result<(), Failure> {
         let workload = &self.cell.scenario.workloads[name];
         if workload.by_pgbench() {
-            return self.ready_pgbench(name);
+            return self.ready_pgbench(name).await;
         }
         let scale = self.scale_of(name).await?;
         let node = self.node(&workload.node)?;
@@ -195,7 +215,7 @@ impl<'a> Live<'a> {
             rate: workload.rate.as_ref().map(|rate| rate.value),
             latency_limit: workload.latency_limit.as_ref().map(|limit| limit.value),
             max_tries: workload.max_tries.value,
-            seed: self.seed,
+            seed: self.seed(),
             scale,
         };
         let ready = load::connect(request).map_err(|error| Failure::new(format!("workload `{name}`: {error}")))?;
@@ -337,6 +357,10 @@ impl World for Live<'_> {
             Activity::Sync { subscriptions } => self.start_sync(subscriptions),
             Activity::Startup { subscription } => self.start_startup(subscription),
         }
+    }
+
+    fn slice(&mut self, number: u32) {
+        self.slice = number;
     }
 
     async fn explain(&mut self, activities: &[Activity]) -> String {

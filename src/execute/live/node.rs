@@ -113,8 +113,9 @@ impl Live<'_> {
                 settings.push(("log_line_prefix".to_owned(), LOG_LINE_PREFIX.to_owned()));
             }
             let request = NodeRequest {
-                name: name.clone(),
+                name: format!("{}{name}", self.beside.prefix),
                 place: u16::try_from(plan.place).unwrap_or(u16::MAX),
+                shift: self.beside.shift,
                 installation,
                 initdb: InitdbOptions { checksums: plan.checksums },
                 settings,
@@ -123,7 +124,7 @@ impl Live<'_> {
                     Transport::Tcp => lab::Transport::Tcp,
                 },
             };
-            let node = self.lab.start(request).await.map_err(|error| Failure::new(error.to_string()))?;
+            let node = self.lab.lock().await.start(request).await.map_err(|error| Failure::new(error.to_string()))?;
             let live =
                 connect(node).await.map_err(|failure| Failure::new(format!("node `{name}`: {}", failure.reason)))?;
             self.nodes.insert(name.clone(), live);
@@ -143,10 +144,16 @@ impl Live<'_> {
         self.watches.clear();
         self.ended.borrow_mut().watches.clear();
         let mut records: Records = self.nodes.iter().map(|(name, node)| (name.clone(), node.record.clone())).collect();
-        let logs: Vec<(String, std::path::PathBuf)> =
-            self.lab.nodes().iter().map(|node| (node.name.clone(), node.log.clone())).collect();
+        let prefix = self.beside.prefix;
+        let own: Vec<String> = self.cell.nodes.keys().map(|name| format!("{prefix}{name}")).collect();
+        let is_own = |name: &str| own.iter().any(|own| own == name);
         self.nodes.clear();
-        let stopped = self.lab.stop_all().await;
+        let mut lab = self.lab.lock().await;
+        let started = lab.nodes().iter().filter(|node| is_own(&node.name));
+        let logs: Vec<(String, std::path::PathBuf)> =
+            started.map(|node| (node.name.clone(), node.log.clone())).collect();
+        let stopped = lab.stop(is_own).await;
+        drop(lab);
         if let Err(error) = std::fs::create_dir_all(&self.logs) {
             self.notes.push(format!("logs are not kept: {error}"));
         }
@@ -157,7 +164,8 @@ impl Live<'_> {
         }
         for (name, usage) in stopped.map_err(|error| Failure::new(error.to_string()))? {
             let ns = u64::try_from((usage.user + usage.system).as_nanos()).unwrap_or(u64::MAX);
-            records.entry(name).or_default().lifetime_cpu_ns = Some(ns);
+            let name = name.strip_prefix(prefix).unwrap_or(&name);
+            records.entry(name.to_owned()).or_default().lifetime_cpu_ns = Some(ns);
         }
         Ok(Reply::Stopped(records))
     }

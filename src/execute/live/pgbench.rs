@@ -105,14 +105,18 @@ pub(super) fn conninfo(target: &Target) -> String {
 }
 
 impl Live<'_> {
-    pub(super) fn ready_pgbench(&mut self, name: &str) -> Result<(), Failure> {
+    pub(super) async fn ready_pgbench(&mut self, name: &str) -> Result<(), Failure> {
         let failed = |why: String| Failure::new(format!("workload `{name}`: {why}"));
         let load = &self.cell.scenario.workloads[name];
         let tool = self.tools.get(PGBENCH).ok_or_else(|| failed("no pgbench is found".to_owned()))?;
         let program = tool.bin.clone().ok_or_else(|| failed("no pgbench is installed".to_owned()))?;
         let node = self.node(&load.node)?;
         let target = node.target(self.cell.scenario.transport.value, &format!("load {name}"));
-        let folder = self.lab.private_folder("load").map_err(|error| failed(error.to_string()))?;
+        let (folder, run_as) = {
+            let lab = self.lab.lock().await;
+            (lab.private_folder("load"), lab.run_as().cloned())
+        };
+        let folder = folder.map_err(|error| failed(error.to_string()))?;
         let folder = Folder(folder);
         for script in load.scripts.iter().filter(|script| script.builtin.is_none()) {
             let path = folder.0.join(file_name(script));
@@ -125,13 +129,13 @@ impl Live<'_> {
             .map_err(|error| failed(format!("{} cannot be made: {error}", self.logs.display())))?;
         let mut program = Program::new(program)
             .args(options(load, Some(tool.release), &Options::of(load)))
-            .arg(format!("--random-seed={}", self.seed))
+            .arg(format!("--random-seed={}", self.seed()))
             .arg("--log")
             .arg(format!("--log-prefix={}", folder.0.join(LOG).display()))
             .args(scripts(load, &folder.0.display().to_string()))
             .arg(conninfo(&target))
             .folder(&folder.0)
-            .run_as(self.lab.run_as().cloned());
+            .run_as(run_as);
         if let Some(password) = target.password {
             program = program.variable("PGPASSWORD", password);
         }

@@ -6,3 +6,4 @@ pub mod pgbench_init;
 pub mod publication;
 pub mod slot;
 pub mod subscription;
+pub mod synchronous;

@@ -3,10 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::expect::Selector;
 use crate::measure::Quantity;
 use crate::spec::field::At;
 use crate::spec::refer::{Referring, quantity};
 use crate::spec::scalar::{Bound, VarValue};
+use crate::spec::{LoweredCell, point_words};
 use crate::text::{Code, Issue, Issues, Span};
 
 /// Two values of an axis compared at each point of the others.
@@ -173,4 +175,43 @@ pub(in crate::spec) fn share(margin: &At<Bound>, issues: &mut Issues) -> Option<
         );
     }
     value
+}
+
+/// Two cells side by side: alike but for the axis that is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// Where they stand: the values of the other axes; the scenario where there are none.
+    pub name: String,
+    /// Index of the cell that the verdict is about.
+    pub of: usize,
+    /// Index of the cell that it is compared with.
+    pub to: usize,
+}
+
+/// The comparisons among cells, in their order.
+pub(in crate::spec) fn comparisons(compare: &Compare, cells: &[LoweredCell]) -> Vec<Comparison> {
+    let side = |value: &str| {
+        if compare.axis == SCENARIO_AXIS {
+            Selector { scenario: Some(value.to_owned()), axes: Vec::new() }
+        } else {
+            Selector { scenario: None, axes: vec![(compare.axis.clone(), value.to_owned())] }
+        }
+    };
+    let (of, to) = (side(&compare.of), side(&compare.to));
+    let several = cells.iter().any(|cell| cell.scenario.name != cells[0].scenario.name);
+    let mut out = Vec::new();
+    for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| of.fits(cell)) {
+        let Some(other) = to.beside(cell, cells) else { continue };
+        let Some(to) = cells.iter().position(|cell| cell.name == other.name) else { continue };
+        let point: Vec<_> = cell.point.iter().filter(|(axis, _)| *axis != compare.axis).cloned().collect();
+        let mut parts = Vec::new();
+        if compare.axis != SCENARIO_AXIS && (several || point.is_empty()) {
+            parts.push(cell.scenario.title.clone());
+        }
+        parts.push(point_words(&point));
+        parts.retain(|part| !part.is_empty());
+        let name = if parts.is_empty() { cell.title.clone() } else { parts.join(", ") };
+        out.push(Comparison { name, of: index, to });
+    }
+    out
 }

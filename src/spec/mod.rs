@@ -22,7 +22,7 @@ mod template;
 mod tests;
 mod unread;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -245,6 +245,8 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
     let mut known = referring(sources, &laid, &raws, all_named, &base_unread);
     known.axes = matrix.axes();
     known.pinned = known.axes.keys().filter(|axis| pinned(axis).is_some()).cloned().collect();
+    known.varying =
+        matrix.names().into_iter().map(Some).chain([None]).map(|b| (b.map(str::to_owned), matrix.varying(b))).collect();
     known.compares = compare::sides(base.compare.as_ref()).map(|(axis, ..)| axis);
     known.blocks = matrix.names().into_iter().map(str::to_owned).collect();
     known.computed = metrics::lower(&base.metrics, &known, &mut issues);
@@ -519,6 +521,7 @@ fn referring<'a>(
         pinned: BTreeSet::new(),
         compares: None,
         blocks: Vec::new(),
+        varying: BTreeMap::new(),
         scripts_known: script_names().all(|name| name.is_some()),
         scenarios_known,
         windows_known,

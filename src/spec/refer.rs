@@ -1,6 +1,6 @@
 //! References from claims and report tables to metrics, windows and scenarios: each name must exist.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 
@@ -30,6 +30,8 @@ pub(super) struct Referring<'a> {
     pub(super) pinned: BTreeSet<String>,
     /// The axis that `[compare]` names, if there is one.
     pub(super) compares: Option<String>,
+    /// Axes that vary within a block of the matrix; within all of them under `None`.
+    pub(super) varying: BTreeMap<Option<String>, Vec<String>>,
     /// Named blocks of the matrix.
     pub(super) blocks: Vec<String>,
     /// Whether `scripts` holds every name: not while a template gives one.

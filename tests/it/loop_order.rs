@@ -48,6 +48,7 @@ fn name(instruction: &Instruction) -> String {
         Instruction::Await { condition, .. } => match condition {
             Condition::Synced { subscription } => format!("synced {subscription}"),
             Condition::Disabled { subscription } => format!("disabled {subscription}"),
+            Condition::Synchronous { node, .. } => format!("synchronous names of {node}"),
             Condition::LauncherFree { node } => format!("launcher {node}"),
         },
         Instruction::Ready { activity } => format!("ready {}", activity_name(activity)),
@@ -112,6 +113,10 @@ impl World for Fake {
             Instruction::Stop { .. } => Reply::Stopped(IndexMap::from([("p".to_owned(), NodeRecord::default())])),
             _ => Reply::Done,
         })
+    }
+
+    fn slice(&mut self, number: u32) {
+        self.note(&format!("slice {number}"));
     }
 
     fn start(&mut self, activity: &Activity) -> Result<Running, Failure> {

@@ -303,7 +303,7 @@ fn a_median_of_fewer_runs_than_are_valid_says_so() {
 #[test]
 fn runs_of_a_scenario_that_the_spec_lacks_are_named() {
     let (spec, run, mut samples) = replica_identity_full();
-    samples[0].scenario = "gone".to_owned();
+    samples[0].cell = "gone".to_owned();
     let page = page(&(spec, run, samples));
     assert!(page.contains("Runs of `gone` are not shown: this spec has no such scenario."), "{page}");
 }

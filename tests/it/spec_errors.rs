@@ -145,6 +145,160 @@ const CASES: &[Case] = &[
     case(Code::BadName, "window", &[("total = [", "load = ["), ("total.cpu", "load.cpu")]),
     case(Code::BadName, "table", &[("tables = [\"items\"]", "tables = [\"my items\"]")]),
     case(
+        Code::UnknownBuild,
+        "",
+        &[
+            ("version = \"18\"", "build = \"heed\""),
+            ("[workloads.insert]", "[builds.head]\nversion = \"18\"\n[workloads.insert]"),
+        ],
+    ),
+    case(
+        Code::Both,
+        "build",
+        &[
+            ("version = \"18\"", "build = \"head\"\nversion = \"18\""),
+            ("[workloads.insert]", "[builds.head]\nversion = \"18\"\n[workloads.insert]"),
+        ],
+    ),
+    case(
+        Code::Both,
+        "sources_of_a_build",
+        &[("[workloads.insert]", "[builds.head]\nversion = \"18\"\npath = \"/usr/local/pgsql\"\n[workloads.insert]")],
+    ),
+    case(Code::MissingKey, "source", &[("[workloads.insert]", "[builds.head]\ngit = \"HEAD\"\n[workloads.insert]")]),
+    case(
+        Code::UnknownVariable,
+        "axis",
+        &[("[workloads.insert]", "[[matrix]]\naxes = { client = [1, 4] }\n[workloads.insert]")],
+    ),
+    case(
+        Code::Impossible,
+        "axis_value_twice",
+        &[("[workloads.insert]", "[[matrix]]\naxes = { clients = [1, 1] }\n[workloads.insert]")],
+    ),
+    case(
+        Code::Both,
+        "axis",
+        &[
+            ("[workloads.insert]", "[[matrix]]\nname = \"all\"\naxes = { clients = [1, 4] }\n[workloads.insert]"),
+            ("options.binary = true", "options.binary = true\nvars.clients = 8"),
+        ],
+    ),
+    case(
+        Code::UnknownAxis,
+        "",
+        &[(
+            "[workloads.insert]",
+            "[[matrix]]\nname = \"all\"\naxes = { clients = [1, 4] }\n[compare]\naxis = \"client\"\nof = 4\nto = 1\nmetric = \"load.tps\"\n[workloads.insert]",
+        )],
+    ),
+    case(
+        Code::UnknownAxis,
+        "value",
+        &[(
+            "[workloads.insert]",
+            "[[matrix]]\nname = \"all\"\naxes = { clients = [1, 4] }\n[compare]\naxis = \"clients\"\nof = 8\nto = 1\nmetric = \"load.tps\"\n[workloads.insert]",
+        )],
+    ),
+    case(
+        Code::UnknownAxis,
+        "of_a_claim",
+        &[
+            ("[workloads.insert]", "[[matrix]]\nname = \"all\"\naxes = { clients = [1, 4] }\n[workloads.insert]"),
+            ("of = \"binary\"", "of = { client = 4 }"),
+        ],
+    ),
+    case(
+        Code::UnknownAxis,
+        "block",
+        &[
+            ("[workloads.insert]", "[[matrix]]\nname = \"all\"\naxes = { clients = [1, 4] }\n[workloads.insert]"),
+            ("claim = \"binary", "matrix = \"some\"\nclaim = \"binary"),
+        ],
+    ),
+    case(Code::MissingKey, "compare", &[("rounds = 3", "order = \"paired\"")]),
+    case(
+        Code::Impossible,
+        "few_pairs",
+        &[
+            ("rounds = 3", "order = \"paired\"\npaired = { instances = { min = 3 } }"),
+            (
+                "[workloads.insert]",
+                "[[matrix]]\nname = \"all\"\naxes = { clients = [1, 4] }\n[compare]\naxis = \"clients\"\nof = 4\nto = 1\nmetric = \"load.tps\"\n[workloads.insert]",
+            ),
+        ],
+    ),
+    case(
+        Code::Impossible,
+        "odd_slices",
+        &[
+            ("rounds = 3", "order = \"paired\"\npaired = { slices = 3 }"),
+            (
+                "[workloads.insert]",
+                "[[matrix]]\nname = \"all\"\naxes = { clients = [1, 4] }\n[compare]\naxis = \"clients\"\nof = 4\nto = 1\nmetric = \"load.tps\"\n[workloads.insert]",
+            ),
+        ],
+    ),
+    case(
+        Code::WrongType,
+        "margin",
+        &[
+            ("rounds = 3", "order = \"paired\"\npaired = { until = \"1s\" }"),
+            (
+                "[workloads.insert]",
+                "[[matrix]]\nname = \"all\"\naxes = { clients = [1, 4] }\n[compare]\naxis = \"clients\"\nof = 4\nto = 1\nmetric = \"load.tps\"\n[workloads.insert]",
+            ),
+        ],
+    ),
+    case(
+        Code::UnknownSubscription,
+        "synchronous",
+        &[(
+            "[nodes.publisher.settings]",
+            "[nodes.publisher]\nsynchronous = { first = 1, of = [\"subscriptions.fed\"] }\n[nodes.publisher.settings]",
+        )],
+    ),
+    case(
+        Code::Impossible,
+        "synchronous_of_another",
+        &[(
+            "[nodes.subscriber.settings]",
+            "[nodes.subscriber]\nsynchronous = { any = 1, of = [\"subscriptions.feed\"] }\n[nodes.subscriber.settings]",
+        )],
+    ),
+    case(
+        Code::Impossible,
+        "synchronous_of_too_many",
+        &[(
+            "[nodes.publisher.settings]",
+            "[nodes.publisher]\nsynchronous = { any = 2, of = [\"subscriptions.feed\"] }\n[nodes.publisher.settings]",
+        )],
+    ),
+    case(
+        Code::Impossible,
+        "several_in_a_place",
+        &[
+            ("[workloads.insert]", "[[matrix]]\nname = \"all\"\naxes = { clients = [1, 4] }\n[workloads.insert]"),
+            ("each = \"scenario\"", "rows = \"scenario\"\nvalue = \"load.tps\""),
+            (
+                "columns = [{ title = \"TPS\", value = \"load.tps\" }, { title = \"Drain s\", value = \"drain.seconds\" }]",
+                "columns = \"scenario\"",
+            ),
+        ],
+    ),
+    case(
+        Code::Impossible,
+        "verdict_of_nothing",
+        &[
+            ("[workloads.insert]", "[[matrix]]\nname = \"all\"\naxes = { clients = [1, 4] }\n[workloads.insert]"),
+            ("each = \"scenario\"", "rows = \"scenario\"\nvalue = \"load.tps\"\nverdict = true"),
+            (
+                "columns = [{ title = \"TPS\", value = \"load.tps\" }, { title = \"Drain s\", value = \"drain.seconds\" }]",
+                "columns = \"clients\"",
+            ),
+        ],
+    ),
+    case(
         Code::UnknownSetup,
         "",
         &[(

@@ -110,7 +110,7 @@ pub(crate) fn underlined<'a>(sources: &'a SourceMap, issue: &Issue) -> (String, 
 
 /// A server of a version, as a spec asks for it.
 pub(crate) fn wanted(version: &str) -> Wanted {
-    Wanted { version: Some(version.to_owned()), bin: None }
+    Wanted { version: Some(version.to_owned()), bin: None, git: None }
 }
 
 /// Servers of these versions, each asked for by its major version; the first also by no version at all.
@@ -120,6 +120,8 @@ pub(crate) fn facts(majors: &[u32]) -> Facts {
         release: Release { major, minor: if major == 18 { 1 } else { 10 } },
         bin: Some(PathBuf::from(format!("/usr/lib/postgresql/{major}/bin"))),
         origin: "given by a test".to_owned(),
+        words: None,
+        digest: None,
     };
     for major in majors {
         facts.builds.insert(wanted(&major.to_string()), build(*major));

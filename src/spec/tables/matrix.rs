@@ -23,8 +23,7 @@ use crate::text::{Code, Issue, Issues, Span};
 pub(in crate::spec) struct RawBlock {
     /// Name, by which claims and tables may refer to these points alone.
     name: Option<At<String>>,
-    /// Axes: variables of `[vars]` with their values.
-    #[schemars(required)]
+    /// Axes: variables of `[vars]` with their values. A block without is the point of the variables' own values.
     axes: IndexMap<At<String>, At<Vec<At<VarValue>>>>,
     /// Scenarios that are run at these points; default all.
     scenarios: Option<At<Vec<At<String>>>>,
@@ -89,12 +88,6 @@ pub(in crate::spec) fn lower(raw: &[At<RawBlock>], around: &Around<'_>, issues: 
                 );
             }
             names.push((&name.value, name.span));
-        }
-        if at.value.axes.is_empty() && !around.unread.key(at.span, "axes") {
-            issues.push(
-                Issue::new(Code::MissingKey, "a block of the matrix has no `axes`", at.span, "this one")
-                    .help("add axes = { clients = [4, 8, 16] }, of variables under [vars]"),
-            );
         }
         let axes = at.value.axes.iter().map(|(name, values)| axis(name, values, around, issues)).collect();
         let scenarios = at.value.scenarios.as_ref().map(|list| {
@@ -174,6 +167,19 @@ impl Matrix {
                 }
             }
         }
+        out
+    }
+
+    /// Axes with several values among the cells of a block, of all blocks without a name.
+    pub(in crate::spec) fn varying(&self, block: Option<&str>) -> Vec<String> {
+        let own = self.blocks.iter().filter(|own| block.is_none_or(|name| own.name == name));
+        let varying = own.flat_map(|own| &own.axes).filter(|(_, _, values)| values.len() > 1);
+        let mut out: Vec<String> = varying.map(|(name, ..)| name.clone()).collect();
+        if block.is_none() {
+            out.extend(self.axes().into_iter().filter(|(_, values)| values.len() > 1).map(|(name, _)| name));
+        }
+        out.sort();
+        out.dedup();
         out
     }
 

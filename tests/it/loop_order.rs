@@ -1,6 +1,8 @@
 //! The loop over a fake world with a journal, on the paused clock: order on success, failure, time-out, interrupt
 //! and a timed event.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -15,27 +17,32 @@ use tokio::time::Instant;
 
 /// A world that writes down what happens and when, in seconds since its first instruction.
 #[derive(Default)]
-struct Fake {
-    journal: Vec<String>,
-    began: Option<Instant>,
+pub(crate) struct Fake {
+    pub(crate) journal: Vec<String>,
+    /// A journal that it shares with another, and what it is called there.
+    pub(crate) shared: Option<(&'static str, Rc<RefCell<Vec<String>>>)>,
+    pub(crate) began: Option<Instant>,
     /// SQL that fails.
-    fails: Option<&'static str>,
+    pub(crate) fails: Option<&'static str>,
     /// SQL that never ends.
-    hangs: Option<&'static str>,
+    pub(crate) hangs: Option<&'static str>,
     /// Length of every load.
-    load: Duration,
+    pub(crate) load: Duration,
     /// Length of every marker's way; none for one that never arrives.
-    marker: Option<Duration>,
+    pub(crate) marker: Option<Duration>,
     /// Whether the marker's watch finds an error instead.
-    conflict: bool,
+    pub(crate) conflict: bool,
     /// Whether the nodes differ at the end.
-    diverges: bool,
+    pub(crate) diverges: bool,
 }
 
 impl Fake {
     fn note(&mut self, what: &str) {
         let seconds = self.began.get_or_insert_with(Instant::now).elapsed().as_secs();
         self.journal.push(format!("{seconds}s {what}"));
+        if let Some((name, journal)) = &self.shared {
+            journal.borrow_mut().push(format!("{name} {what}"));
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 //!   interrupted; installing fails;
 //! - `load_server`: the load driver, logins and the marker watch against a real server;
 //! - `loop_order`: the loop over a fake world;
+//! - `sittings`: pairs of a paired comparison over the fake world;
 //! - `markers`: where plans wait for the marker, and which phases follow one another;
 //! - `pgbench`: loads by pgbench, its scripts and its tables;
 //! - `replication`, `shell`: real runs of small specs, and of the shell script that a plan prints;
@@ -40,6 +41,7 @@ mod scaling;
 mod schema;
 mod semantics;
 mod shell;
+mod sittings;
 mod spec_errors;
 mod spec_mistakes;
 mod specs;

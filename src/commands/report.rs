@@ -125,6 +125,7 @@ pub(super) fn record(
         seed: spec.run.seed.value,
         quick,
         aa,
+        expected: Some(plan::estimate::estimate(plan)).filter(|own| own.unknown.is_empty()).map(|own| own.time_words()),
         warnings: plan.warnings.clone(),
         interrupted: false,
         digest: plan.digest.clone(),

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::estimate::estimate;
 use super::facts::{Build, PG_RECVLOGICAL, PGBENCH};
 use super::instruction::{Activity, Condition, Consume, Filling, Instruction, PhasePlan};
 use super::node::{NodePlan, Origin};
+use super::paired::PairedPlan;
 use super::sql::slot::{PluginOption, RECVLOGICAL_OPTIONS};
 use super::{Cell, Plan, pgbench};
 use crate::spec::scenario::{Consumer, Extent, OptionValue, Scenario, Transport, Workload};
-use crate::spec::{Chosen, Spec};
+use crate::spec::{Chosen, Run, Spec};
 use crate::text::{SourceMap, format_duration};
 
 /// The plan for people. `left_out` are checks that could not be made.
@@ -17,21 +19,42 @@ pub fn text(plan: &Plan, spec: &Spec, sources: &SourceMap, left_out: &[String]) 
     let mut out = Printer { text: String::new(), sources };
     out.line(0, &spec.title);
     let run = &spec.run;
+    let what = if spec.axes.is_empty() { "scenario(s)" } else { "cell(s)" };
     out.line(
         0,
-        &format!(
-            "{} scenario(s) × {} round(s) = {} runs, {} (seed {})",
-            plan.cells.len(),
-            run.rounds.value,
-            plan.turns.len(),
-            run.order.value.as_str(),
-            run.seed.value
-        ),
+        &match &plan.paired {
+            None => format!(
+                "{} {what} × {} round(s) = {} runs, {} (seed {})",
+                plan.cells.len(),
+                run.rounds.value,
+                plan.turns.len(),
+                run.order.value.as_str(),
+                run.seed.value
+            ),
+            Some(paired) => format!(
+                "{} {what}, {} comparison(s) × {} to {} pairs of 2 × {} slices (seed {})",
+                plan.cells.len(),
+                paired.comparisons.len(),
+                paired.least,
+                paired.most,
+                paired.slices,
+                run.seed.value
+            ),
+        },
     );
+    out.line(0, &format!("Takes {}", estimate(plan).words()));
+    for warning in &plan.warnings {
+        out.line(0, &format!("Warning: {warning}"));
+    }
     out.line(0, "");
+    if let Some(paired) = &plan.paired {
+        out.paired(plan, paired, run);
+    }
     out.differences(plan);
     out.line(0, "Choices");
-    out.chosen("run.rounds", &run.rounds, &run.rounds.value.to_string());
+    if plan.paired.is_none() {
+        out.chosen("run.rounds", &run.rounds, &run.rounds.value.to_string());
+    }
     out.chosen("run.order", &run.order, run.order.value.as_str());
     out.chosen("run.seed", &run.seed, &run.seed.value.to_string());
     out.chosen("run.checkpoint", &run.checkpoint, &run.checkpoint.value.to_string());
@@ -42,7 +65,9 @@ pub fn text(plan: &Plan, spec: &Spec, sources: &SourceMap, left_out: &[String]) 
     for cell in &plan.cells {
         out.cell(cell, &plan.tools);
     }
-    out.line(0, "Order of the runs");
+    if plan.paired.is_none() {
+        out.line(0, "Order of the runs");
+    }
     let mut round = 0;
     let mut names: Vec<&str> = Vec::new();
     for turn in &plan.turns {
@@ -93,6 +118,29 @@ impl Printer<'_> {
         let pad = 48 - depth * 2;
         let text = format!("{key} = {value}");
         self.line(depth, &format!("{text:<pad$}  {origin}"));
+    }
+
+    fn paired(&mut self, plan: &Plan, paired: &PairedPlan, run: &Run) {
+        self.line(0, &format!("Compared by {}", paired.metric.display()));
+        for (index, comparison) in paired.comparisons.iter().enumerate() {
+            let (of, to) = (&plan.cells[comparison.of].name, &plan.cells[comparison.to].name);
+            self.line(1, &format!("{}. {}: {of} to {to}", index + 1, comparison.name));
+        }
+        let own = &run.paired;
+        self.chosen("run.paired.instances.min", &own.least, &own.least.value.to_string());
+        self.chosen("run.paired.instances.max", &own.most, &own.most.value.to_string());
+        self.chosen("run.paired.slices", &own.slices, &own.slices.value.to_string());
+        self.chosen("run.paired.warm_up", &own.warm_up, &format_duration(own.warm_up.value));
+        self.chosen("run.paired.until", &own.until, &format!("± {} %", own.until.value * 100.0));
+        self.line(
+            1,
+            "A pair is fresh servers of both sides, up at once. Its slices come in the order A B B A, the side that \
+             begins alternating from pair to pair; a slice is all phases of its cell. Slices that warm up come in twos \
+             before, until `warm_up` is over, and count nowhere. After each pair from the fewest on, a comparison is done \
+             when the interval of its ratio is as narrow as `until`, whatever it says, or when it has the most pairs. \
+             One pair of each comparison makes a round, in which they are shuffled.",
+        );
+        self.line(0, "");
     }
 
     fn differences(&mut self, plan: &Plan) {

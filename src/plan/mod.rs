@@ -6,6 +6,7 @@ mod check;
 mod difference;
 mod digest;
 pub mod display;
+pub mod estimate;
 pub mod facts;
 pub mod instruction;
 mod node;

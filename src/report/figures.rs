@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::measure::Quantity;
 use crate::results::{Sample, reading};
 use crate::spec::scenario::{Phase, Scenario};
-use crate::spec::{LoweredCell, Spec};
+use crate::spec::{LoweredCell, Order, Spec};
 use crate::stats::Summary;
 
 pub(super) use crate::results::reading::{NoFigure, host_busy};
@@ -39,8 +39,8 @@ impl<'a> Runs<'a> {
     }
 
     /// Whether the runs are slices of pairs.
-    pub(super) fn paired(self) -> bool {
-        self.samples.iter().any(|sample| sample.slice.is_some())
+    pub(super) fn is_paired(self) -> bool {
+        self.spec.run.order.value == Order::Paired || self.samples.iter().any(|sample| sample.slice.is_some())
     }
 
     /// Runs of a cell that count.
@@ -71,6 +71,11 @@ impl<'a> Runs<'a> {
         let mut rounds: BTreeMap<u32, Vec<&'a Sample>> = BTreeMap::new();
         for sample in self.valid(cell) {
             rounds.entry(sample.round).or_default().push(sample);
+        }
+        if self.is_paired() {
+            // A pair that is not whole counts nowhere.
+            let slices = self.spec.run.paired.slices.value as usize;
+            rounds.retain(|_, runs| runs.len() == slices);
         }
         rounds
     }

@@ -13,6 +13,7 @@ mod figures;
 mod footnotes;
 mod format;
 mod grid;
+mod honesty;
 mod json;
 mod ledger;
 mod markdown;

@@ -68,7 +68,7 @@ fn legend(spec: &PivotSpec, rows: &[RowView], rounds: &[usize], runs: Runs<'_>) 
     let (least, most) = (rounds.iter().min().copied().unwrap_or(0), rounds.iter().max().copied().unwrap_or(0));
     let n = if least == most { format!("n = {most}") } else { format!("n = {least} to {most}") };
     let what = spec.value.display();
-    legend.push(match (most, runs.paired()) {
+    legend.push(match (most, runs.is_paired()) {
         (0, _) => format!("`{what}`; no valid run."),
         (1, false) => format!("`{what}`, one valid run each, so that no spread is known."),
         (_, false) => format!("`{what}`, medians of the valid runs, {n} each."),

@@ -31,9 +31,10 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Of `planned` turns, if that is known; `(interrupted, ended)` is what the record says of the whole run.
     pub(super) fn of(
-        planned: usize,
-        interrupted: bool,
+        planned: Option<usize>,
+        (interrupted, ended): (bool, bool),
         samples: &[Sample],
         excluded: &[ExcludedRun],
         claims: &[ClaimView],
@@ -43,7 +44,7 @@ impl Summary {
         let came_out = |outcome| claims.iter().filter(|claim| claim.outcome == outcome).count();
         let interrupted = interrupted || !stopped.is_empty();
         Summary {
-            planned,
+            planned: planned.unwrap_or(samples.len()),
             runs: samples.len(),
             valid: samples.iter().filter(|sample| sample.outcome.is_valid()).count(),
             failed: excluded.iter().filter(|run| !stopped.contains(&run.turn)).cloned().collect(),
@@ -51,7 +52,7 @@ impl Summary {
             not_held: came_out(Outcome::NotHeld),
             cannot_tell: came_out(Outcome::CannotTell),
             interrupted,
-            unfinished: !interrupted && samples.len() < planned,
+            unfinished: !interrupted && planned.map_or(!ended, |planned| samples.len() < planned),
         }
     }
 }

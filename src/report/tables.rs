@@ -315,7 +315,7 @@ fn legend(spec: &TableSpec, runs: Runs<'_>, rows: &[RowView]) -> Vec<String> {
         Each::Scenario if rows.iter().all(|row| row.n.is_none_or(|n| n <= 1)) => {
             legend.push("One valid run each at most, so that no spread is known.".to_owned());
         }
-        Each::Scenario if runs.paired() => {
+        Each::Scenario if runs.is_paired() => {
             legend.push("Medians of the pairs' means over their slices (n pairs).".to_owned());
         }
         Each::Scenario => legend.push("Medians of the valid runs (n).".to_owned()),

@@ -13,6 +13,7 @@ use super::environment::{EnvironmentView, environment, versions_text};
 use super::excluded::{ExcludedRun, FailedTransactions, excluded, failed_transactions};
 use super::figures::Runs;
 use super::format::counted;
+use super::honesty::honesty;
 use super::ledger::{LedgerView, ledger};
 use super::notes::notes;
 use super::summary::Summary;
@@ -111,7 +112,10 @@ impl View {
         let excluded = excluded(runs);
         let failed_transactions = failed_transactions(runs);
         let rounds = if run.rounds == 0 { spec.run.rounds.value } else { run.rounds } as usize;
-        let summary = Summary::of(rounds * spec.cells.len(), run.interrupted, samples, &excluded, &claims);
+        // How many pairs there will be is known only in the end.
+        let planned = if runs.is_paired() { None } else { Some(rounds * spec.cells.len()) };
+        let ended = run.finished.is_some();
+        let summary = Summary::of(planned, (run.interrupted, ended), samples, &excluded, &claims);
         let environment = environment(run, runs);
         View {
             format: FORMAT,
@@ -125,7 +129,7 @@ impl View {
             excluded,
             failed_transactions,
             ledger: ledger(runs),
-            notes: notes(runs),
+            notes: [honesty(run, runs), notes(runs)].concat(),
             texts: texts(runs),
             environment,
             definitions: definitions(runs),
@@ -139,6 +143,9 @@ impl View {
 /// What must not be overlooked.
 fn stamps(run: &RunRecord, summary: &Summary, failed: &[FailedTransactions]) -> Vec<String> {
     let mut stamps = Vec::new();
+    if run.aa {
+        stamps.push("A/A: both sides of the comparison are alike; what differs is what this machine does.".to_owned());
+    }
     if run.quick {
         stamps.push("--quick: one round, reduced values; not for publication.".to_owned());
     }
@@ -163,6 +170,19 @@ fn stamps(run: &RunRecord, summary: &Summary, failed: &[FailedTransactions]) -> 
 
 /// `2 scenarios × 3 rounds, 6 runs, 6 valid; PostgreSQL 18.6; tcp; 2 cores`.
 fn headline(input: Input<'_>, rounds: usize, summary: &Summary, environment: &EnvironmentView) -> String {
+    let own = Runs { spec: input.spec, samples: input.samples };
+    if own.is_paired() {
+        let comparisons = input.spec.comparisons();
+        let pairs: Vec<usize> =
+            comparisons.iter().map(|pair| own.rounds(&input.spec.cells[pair.of].name).len()).collect();
+        let (least, most) = (pairs.iter().min().copied().unwrap_or(0), pairs.iter().max().copied().unwrap_or(0));
+        let n = if least == most { most.to_string() } else { format!("{least} to {most}") };
+        let slices = input.spec.run.paired.slices.value;
+        let what = counted(comparisons.len(), "comparison");
+        let mut parts = vec![format!("{what}, {n} fresh pairs each of 2 × {slices} slices")];
+        parts.extend(machine(input, environment));
+        return parts.join("; ");
+    }
     let runs = if summary.runs == summary.planned {
         counted(summary.runs, "run")
     } else {
@@ -170,10 +190,17 @@ fn headline(input: Input<'_>, rounds: usize, summary: &Summary, environment: &En
     };
     let mut parts = vec![format!(
         "{} × {}, {runs}, {} valid",
-        counted(input.spec.cells.len(), "scenario"),
+        counted(input.spec.cells.len(), if input.spec.axes.is_empty() { "scenario" } else { "cell" }),
         counted(rounds, "round"),
         summary.valid
     )];
+    parts.extend(machine(input, environment));
+    parts.join("; ")
+}
+
+/// Versions, transport and cores.
+fn machine(input: Input<'_>, environment: &EnvironmentView) -> Vec<String> {
+    let mut parts = Vec::new();
     let versions = versions_text(&environment.versions);
     if !versions.is_empty() {
         parts.push(format!("PostgreSQL {versions}"));
@@ -183,7 +210,7 @@ fn headline(input: Input<'_>, rounds: usize, summary: &Summary, environment: &En
         parts.push(counted(cores, "core"));
     }
     parts.retain(|part| !part.is_empty());
-    parts.join("; ")
+    parts
 }
 
 fn figures(sample: &Sample, runs: Runs<'_>) -> RunFigures {

@@ -38,6 +38,9 @@ pub struct RunRecord {
     /// Whether both sides of the comparison were alike.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aa: bool,
+    /// How long it was expected to take, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
     /// What the spec asks and most likely does not mean.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

@@ -5,6 +5,7 @@
 mod bootstrap;
 mod compare;
 mod distribution;
+mod drift;
 mod interval;
 mod paired;
 mod random;
@@ -15,6 +16,7 @@ mod verdict;
 pub use bootstrap::{BootstrapMethod, LEAST_FOR_BOOTSTRAP, bootstrap_of_mean, bootstrap_of_ratio};
 pub use compare::{Better, Compared, Comparison, compare};
 pub use distribution::{normal_cdf, normal_quantile, student_t_cdf, student_t_quantile};
+pub use drift::{Drift, drift};
 pub use interval::{
     Interval, MeanEstimate, NoEstimate, RatioEstimate, difference_of_pairs, mean_of_values, ratio_of_pairs,
 };

@@ -43,7 +43,7 @@ pub(crate) fn load(
     let load = LoadEvidence {
         node: node.to_owned(),
         clients,
-        driver_cpu_ns: Some(ns(0.2)),
+        driver_cpu_ns: Some(ns(0.002)),
         pgbench: None,
         scripts: map([(script, evidence)]),
         ..LoadEvidence::default()

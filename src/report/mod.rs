@@ -19,6 +19,7 @@ mod markdown;
 mod notes;
 mod pivot;
 mod summary;
+pub mod svg;
 mod tables;
 mod texts;
 mod view;

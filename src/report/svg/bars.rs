@@ -1,24 +1,25 @@
 //! Bars by the values of an axis: medians as lengths, rounds as dots, intervals as whiskers.
 
-use std::ops::Range;
-
 use super::canvas::{Anchor, Area, Canvas};
 use super::data::{Bar, Bars, Chart};
-use super::font::{Font, LABEL, SMALL, TINY};
-use super::frame::{self, MARGIN, TICK_GAP, WIDTH};
-use super::legend::{self, Key};
+use super::font::{LABEL, SMALL};
+use super::frame::{self, MARGIN, WIDTH};
+use super::legend::{self, Entry, Key};
 use super::number::Measure;
 use super::palette::Marker;
 use super::scale::Scale;
 use super::swarm;
+use super::values::{self, CAP, Value};
 use crate::report::format::NONE;
 
 /// The widest a chart gets before its bars become thinner than [`THIN`].
 const WIDEST: f64 = 1600.0;
 /// The narrowest bar that a chart is widened for.
 const THIN: f64 = 10.0;
-/// The narrowest group that a chart is widened for, so that its name has room.
-const NARROW: f64 = 48.0;
+/// How wide a group's name is at least allowed to be, as long as the chart is not the widest.
+const NAME: f64 = 90.0;
+/// What stays free between two names.
+const NAME_GAP: f64 = 6.0;
 /// The widest bar, with the gap beside it.
 const WIDE: f64 = 64.0;
 /// How much of a group's width its bars take.
@@ -31,16 +32,6 @@ const CUT: f64 = 1.6;
 const LINES: usize = 3;
 /// The radius of a published figure's marker.
 const PUBLISHED: f64 = 4.0;
-
-/// The figure of a bar, to be written above it.
-struct Value {
-    x: f64,
-    /// Whether the bar goes down from zero, and the figure stands below its end.
-    below: bool,
-    text: String,
-    /// The areas of its own bar and marks among all.
-    own: Range<usize>,
-}
 
 /// Where things are, in units of the view box.
 struct Layout<'a> {
@@ -60,23 +51,26 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, bars: &Bars) -> (f64, f64
     let left = MARGIN + frame::room_of_ticks(&scale);
     let groups = bars.groups.len().max(1) as f64;
     let series = bars.series.len().max(1) as f64;
-    let wanted = left + MARGIN + groups * (series * THIN / FILLED).max(NARROW);
+    let names = bars.groups.iter().map(|name| LABEL.wrap(name, NAME, LINES).width(LABEL) + NAME_GAP);
+    let wanted = left + MARGIN + groups * names.fold(series * THIN / FILLED, f64::max);
     let width = wanted.clamp(WIDTH, WIDEST).ceil();
     let room = width - 2.0 * MARGIN;
 
     let mut y = frame::heading(canvas, chart, width);
-    y = legend::draw(canvas, &entries(bars), (MARGIN, y), room);
+    let (named, marks) = entries(bars);
+    y = legend::draw(canvas, &named, &marks, (MARGIN, y), room);
     y = frame::value_title(canvas, &measure.titled(&bars.values), y + 4.0, width);
     let plot = Area { left, top: y + HEAD, right: width - MARGIN, bottom: y + HEAD + frame::HEIGHT };
     let pitch = plot.width() / groups;
     let slot = (pitch * FILLED / series).min(WIDE);
     let layout = Layout { measure, scale, plot, pitch, slot, bars };
 
-    frame::value_axis(canvas, &layout.scale, plot);
-    if bars.series.is_empty() || bars.groups.is_empty() {
+    if drawn(bars).any(|bar| *bar != Bar::missing()) {
+        frame::value_axis(canvas, &layout.scale, plot);
+        layout.columns(canvas);
+    } else {
         frame::nothing(canvas, plot);
     }
-    layout.columns(canvas);
     let y = layout.group_names(canvas);
     let y = frame::lower_title(canvas, &bars.axis, plot, y);
     (width, frame::note(canvas, chart, y, width))
@@ -119,17 +113,16 @@ fn axis(bars: &Bars) -> (Measure, Scale) {
 }
 
 /// The legend: series, and the marks that occur.
-fn entries(bars: &Bars) -> Vec<(Key, &str)> {
+fn entries(bars: &Bars) -> (Vec<Entry<'_>>, Vec<Entry<'_>>) {
     let named = bars.series.iter().enumerate().filter(|(_, series)| !series.name.trim().is_empty());
-    let mut entries: Vec<(Key, &str)> = named.map(|(n, series)| (Key::Area(n), series.name.as_str())).collect();
+    let series = named.map(|(n, series)| (Key::Area(n), series.name.as_str())).collect();
     let interval = if bars.interval.is_empty() { "interval" } else { &bars.interval };
     let marks = [
         (Key::Dot, "one round", drawn(bars).any(|bar| !bar.rounds().is_empty())),
         (Key::Whisker, interval, drawn(bars).any(|bar| bar.interval().is_some())),
         (Key::Published, "published", drawn(bars).any(|bar| bar.published().is_some())),
     ];
-    entries.extend(marks.into_iter().filter(|(_, _, occurs)| *occurs).map(|(key, name, _)| (key, name)));
-    entries
+    (series, marks.into_iter().filter(|(_, _, occurs)| *occurs).map(|(key, name, _)| (key, name)).collect())
 }
 
 impl Layout<'_> {
@@ -158,6 +151,7 @@ impl Layout<'_> {
                 if let Some(value) = bar.value() {
                     values.push(Value {
                         x,
+                        end: self.y(value),
                         below: value < 0.0,
                         text: self.measure.short(value),
                         own: begin..taken.len(),
@@ -165,7 +159,7 @@ impl Layout<'_> {
                 }
             }
         }
-        self.values(canvas, &values, &taken);
+        values::draw(canvas, &values, &taken, self.plot, self.slot);
     }
 
     /// Draws one bar with its marks and adds the areas that they take.
@@ -178,7 +172,7 @@ impl Layout<'_> {
             let area = Area { left: x - half, top: y.min(zero), right: x + half, bottom: y.max(zero) };
             legend::area(canvas, n, area, &self.told(bar, name));
             taken.push(area);
-        } else if half > 3.0 {
+        } else if SMALL.width(NONE) + 1.0 < self.slot {
             canvas.text_of((x, zero - 4.0), Anchor::Middle, SMALL, "soft halo", NONE, &self.told(bar, name));
             taken.push(Area { left: x - half, top: zero - 12.0, right: x + half, bottom: zero });
         }
@@ -187,7 +181,7 @@ impl Layout<'_> {
         if let Some((low, high)) = bar.interval() {
             let (bottom, top) = (self.y(low), self.y(high));
             let within = |end: f64| (self.scale.low()..=self.scale.high()).contains(&self.measure.scaled(end));
-            let cap = (half * 0.6).min(4.0);
+            let cap = (half * 0.6).min(CAP);
             legend::whisker(canvas, x, (top, bottom), (within(high), within(low)), cap);
             marks.push(Area { left: x - cap, top: top - 1.0, right: x + cap, bottom: bottom + 1.0 });
         }
@@ -210,45 +204,13 @@ impl Layout<'_> {
         }
     }
 
-    /// Draws values above their bars, each where it hides nothing; smaller ones if that lets more of them stand.
-    fn values(&self, canvas: &mut Canvas, values: &[Value], taken: &[Area]) {
-        let fitting = |font: Font| {
-            let mut taken = taken.to_vec();
-            let mut fitting = Vec::new();
-            for value in values {
-                let half = font.width(&value.text) / 2.0 + 1.0;
-                let (left, right) = (value.x - half, value.x + half);
-                // Only what stands right below the value lifts it.
-                let own = taken[value.own.clone()].iter().filter(|area| area.left < right && area.right > left);
-                let y = if value.below {
-                    own.map(|area| area.bottom).fold(self.y(0.0), f64::max) + font.size + 1.0
-                } else {
-                    own.map(|area| area.top).fold(self.y(0.0), f64::min) - 4.0
-                };
-                let area = Area { left, top: y - font.size * 0.8, right, bottom: y + 1.0 };
-                let inside = left >= self.plot.left - TICK_GAP && right <= self.plot.right + TICK_GAP;
-                // Below the axis are the names of the groups.
-                if inside && area.bottom <= self.plot.bottom + 2.0 && !taken.iter().any(|other| other.overlaps(&area)) {
-                    taken.push(area);
-                    fitting.push((value, y));
-                }
-            }
-            (font, fitting)
-        };
-        let (large, small) = (fitting(SMALL), fitting(TINY));
-        let (font, fitting) = if large.1.len() >= small.1.len() { large } else { small };
-        for (value, y) in fitting {
-            canvas.text((value.x, y), Anchor::Middle, font, "ink halo", &value.text);
-        }
-    }
-
     /// Draws the names of the groups and gives back where they end.
     fn group_names(&self, canvas: &mut Canvas) -> f64 {
         let top = self.plot.bottom + 6.0;
         let mut lines = 0;
         for (n, name) in self.bars.groups.iter().enumerate() {
             let x = self.plot.left + self.pitch * (n as f64 + 0.5);
-            let text = LABEL.wrap(name, self.pitch - 6.0, LINES);
+            let text = LABEL.wrap(name, self.pitch - NAME_GAP, LINES);
             canvas.lines((x, top + 12.0), Anchor::Middle, LABEL, "ink", &text, name);
             lines = lines.max(text.lines.len());
         }

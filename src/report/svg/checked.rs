@@ -22,10 +22,6 @@ impl Element {
         self.attribute(name).unwrap_or("0").parse().expect("a number")
     }
 
-    pub(super) fn is(&self, name: &str, class: &str) -> bool {
-        self.name == name && self.attribute("class").is_some_and(|all| all.split(' ').any(|one| one == class))
-    }
-
     /// What a reader is told who points at it.
     pub(super) fn told(&self) -> Option<&str> {
         self.children.iter().find(|child| child.name == "title").map(|title| title.text.as_str())

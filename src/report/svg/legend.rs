@@ -26,13 +26,34 @@ pub(super) enum Key {
     Published,
 }
 
-/// Draws the entries in as many rows as they need, beginning at a place, and gives back where the last row ends.
-pub(super) fn draw(canvas: &mut Canvas, entries: &[(Key, &str)], (left, top): (f64, f64), room: f64) -> f64 {
+/// A mark with what it means.
+pub(super) type Entry<'a> = (Key, &'a str);
+
+/// Draws the series and the marks in a row, or the series in rows and columns and the marks below them, beginning at a
+/// place, and gives back where the last row ends.
+pub(super) fn draw(canvas: &mut Canvas, series: &[Entry<'_>], marks: &[Entry<'_>], at: (f64, f64), room: f64) -> f64 {
+    let all: Vec<Entry<'_>> = series.iter().chain(marks).copied().collect();
+    let widths = all.iter().map(|(_, name)| width(name, room) + GAP);
+    if widths.sum::<f64>() <= room + GAP {
+        return flow(canvas, &all, at, room, None);
+    }
+    let column = series.iter().map(|(_, name)| width(name, room)).fold(0.0, f64::max);
+    let y = flow(canvas, series, at, room, Some(column));
+    flow(canvas, marks, (at.0, y), room, None)
+}
+
+/// How wide an entry is.
+fn width(name: &str, room: f64) -> f64 {
+    KEY + LABEL.width(name.trim()).min(room - KEY)
+}
+
+/// Draws entries beside and below one another, each as wide as it is or all as wide as a column.
+fn flow(canvas: &mut Canvas, entries: &[Entry<'_>], (left, top): (f64, f64), room: f64, column: Option<f64>) -> f64 {
     let mut x = left;
     let mut y = top;
     for (key, name) in entries {
         let text = LABEL.shorten(name.trim(), room - KEY);
-        let width = KEY + LABEL.width(&text);
+        let width = column.unwrap_or(width(name, room));
         if x > left && x + width > left + room {
             x = left;
             y += ROW;
@@ -66,13 +87,12 @@ pub(super) fn area(canvas: &mut Canvas, series: usize, area: Area, told: &str) {
     }
 }
 
-/// A vertical whisker from a top to a bottom, each with a cap unless it goes on beyond the picture.
+/// A vertical whisker from a top to a bottom, each with a cap, or a tip where it goes on beyond the picture.
 pub(super) fn whisker(canvas: &mut Canvas, x: f64, (top, bottom): (f64, f64), caps: (bool, bool), half: f64) {
     let mut runs = vec![vec![(x, top), (x, bottom)]];
-    for (y, cap) in [(top, caps.0), (bottom, caps.1)] {
-        if cap {
-            runs.push(vec![(x - half, y), (x + half, y)]);
-        }
+    for (y, cap, inwards) in [(top, caps.0, 1.0), (bottom, caps.1, -1.0)] {
+        let wings = if cap { y } else { y + inwards * 1.5 * half };
+        runs.push(vec![(x - half, wings), (x, y), (x + half, wings)]);
     }
     canvas.path("glow", &runs, "");
     canvas.path("whisker", &runs, "");

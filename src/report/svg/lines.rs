@@ -4,7 +4,7 @@ use super::canvas::{Anchor, Area, Canvas};
 use super::data::{Chart, LineSeries, Lines, Phase};
 use super::font::{LABEL, SMALL};
 use super::frame::{self, MARGIN, WIDTH};
-use super::legend::{self, Key};
+use super::legend::{self, Entry, Key};
 use super::number::{Measure, significant};
 use super::palette::{self, Marker};
 use super::scale::Scale;
@@ -33,15 +33,15 @@ type Curve = Vec<Vec<(f64, f64)>>;
 pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, lines: &Lines) -> (f64, f64) {
     let (measure, values, time) = axes(lines);
     let left = MARGIN + frame::room_of_ticks(&values);
-    let direct = lines.series.len() as f64 * APART <= frame::HEIGHT;
+    let direct = lines.series.len() as f64 * APART <= frame::HEIGHT - 6.0;
     let names = lines.series.iter().map(|series| LABEL.width(series.name.trim()).min(NAME)).fold(0.0, f64::max);
     let right = WIDTH - MARGIN - if direct && names > 0.0 { names + TO_NAMES } else { 4.0 };
 
     let mut y = frame::heading(canvas, chart, WIDTH);
     if !direct {
         let named = lines.series.iter().enumerate();
-        let entries: Vec<(Key, &str)> = named.map(|(n, series)| (Key::Line(n), series.name.as_str())).collect();
-        y = legend::draw(canvas, &entries, (MARGIN, y), WIDTH - 2.0 * MARGIN);
+        let entries: Vec<Entry<'_>> = named.map(|(n, series)| (Key::Line(n), series.name.as_str())).collect();
+        y = legend::draw(canvas, &entries, &[], (MARGIN, y), WIDTH - 2.0 * MARGIN);
     }
     y = frame::value_title(canvas, &measure.titled(&lines.axes.values), y + 2.0, WIDTH);
     let flags = flags(lines, &time, (left, right));
@@ -49,21 +49,20 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, lines: &Lines) -> (f64, f
     let top = y + 8.0 + rows as f64 * FLAG;
     let plot = Area { left, top, right, bottom: top + frame::HEIGHT };
 
-    frame::value_axis(canvas, &values, plot);
-    time_axis(canvas, &time, plot);
-    draw_flags(canvas, &flags, plot);
     if lines.series.iter().all(|series| series.runs().is_empty()) {
         frame::nothing(canvas, plot);
+    } else {
+        frame::value_axis(canvas, &values, plot);
+        time_axis(canvas, &time, plot);
     }
+    draw_flags(canvas, &flags, plot);
     let curves: Vec<Curve> = lines.series.iter().map(|series| curve(series, &measure, &values, &time, plot)).collect();
     for (n, (series, curve)) in lines.series.iter().zip(&curves).enumerate() {
         canvas.path(&format!("curve {}", palette::colour(n)), curve, &in_words_of(series, &measure));
     }
-    if lines.series.len() > 1 {
-        for (n, curve) in curves.iter().enumerate() {
-            for at in marked(curve, n, lines.series.len(), plot) {
-                canvas.marker(&format!("mark {}", palette::colour(n)), Marker::of(n), at, MARK);
-            }
+    for (n, curve) in curves.iter().enumerate() {
+        for at in marked(curve, n, lines.series.len(), plot) {
+            canvas.marker(&format!("mark {}", palette::colour(n)), Marker::of(n), at, MARK);
         }
     }
     if direct {
@@ -77,7 +76,8 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, lines: &Lines) -> (f64, f
 /// The chart's figures in words, for readers who do not see them.
 pub(super) fn in_words(lines: &Lines) -> String {
     let (measure, _, _) = axes(lines);
-    let head = format!("Lines of {} over {}.", lines.axes.values.title, lines.axes.time);
+    let time = if lines.axes.time.is_empty() { "time" } else { &lines.axes.time };
+    let head = format!("Lines of {} over {time}.", lines.axes.values.title);
     let phases =
         lines.phases.iter().map(|phase| format!("{} begins at {} s.", phase.name, significant(phase.begin(), 4)));
     let series = lines.series.iter().map(|series| format!("{}.", in_words_of(series, &measure)));
@@ -108,7 +108,8 @@ fn axes(lines: &Lines) -> (Measure, Scale, Scale) {
     });
     let (first, last) = ends.unwrap_or((0.0, 1.0));
     // What begins soon after the clock does is seen to do so.
-    let first = if first > 0.0 && first < 0.2 * last { 0.0 } else { first };
+    let soon = first > 0.0 && (first < 0.2 * last || first >= last);
+    let first = if soon { 0.0 } else { first };
     (measure, values, Scale::between(first, last, 8))
 }
 
@@ -206,6 +207,9 @@ fn marked(curve: &Curve, n: usize, series: usize, plot: Area) -> Vec<(f64, f64)>
     if points.len() <= 2 * MARKS {
         return points;
     }
+    if series == 1 {
+        return Vec::new();
+    }
     let shift = (n as f64 + 0.5) / series as f64;
     let mut out: Vec<(f64, f64)> = Vec::new();
     for mark in 0..MARKS {
@@ -226,7 +230,7 @@ fn draw_names(canvas: &mut Canvas, lines: &Lines, curves: &[Curve], plot: Area) 
     for (n, y) in order.iter().zip(spread(&wanted, plot)) {
         let x = plot.right + TO_NAMES;
         if let Some(at) = end(*n) {
-            canvas.line("lead", (at.0 + MARK + 1.0, at.1), (x - 14.0, y));
+            canvas.line("lead", (plot.right + 4.0, at.1), (x - 14.0, y));
         }
         canvas.marker(&format!("mark {}", palette::colour(*n)), Marker::of(*n), (x - 8.0, y), MARK);
         let name = lines.series[*n].name.trim();
@@ -239,7 +243,8 @@ fn draw_names(canvas: &mut Canvas, lines: &Lines, curves: &[Curve], plot: Area) 
 fn spread(wanted: &[f64], plot: Area) -> Vec<f64> {
     let mut out: Vec<f64> = Vec::with_capacity(wanted.len());
     for y in wanted {
-        let least = out.last().map_or(plot.top, |above| above + APART);
+        // Names of phases may reach over the first of them.
+        let least = out.last().map_or(plot.top + 6.0, |above| above + APART);
         out.push(y.max(least));
     }
     let mut most = plot.bottom;

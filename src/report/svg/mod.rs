@@ -24,6 +24,7 @@ mod stack;
 mod swarm;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub use data::{
     Bar, BarSeries, Bars, Chart, Figure, LineSeries, Lines, LinesAxis, Phase, Stack, StackRow, Unit, ValueAxis,

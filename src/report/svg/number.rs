@@ -64,9 +64,11 @@ impl Measure {
         }
     }
 
-    /// A value beside its mark, without the unit: three digits that count.
+    /// A value beside its mark, without the unit: three digits that count. Beside the largest value, which has few
+    /// digits, one that would need many is next to nothing.
     pub(super) fn short(&self, value: f64) -> String {
-        significant(self.scaled(value), 3)
+        let scaled = self.scaled(value);
+        if scaled != 0.0 && scaled.abs() < 1e-4 { "≈0".to_owned() } else { significant(scaled, 3) }
     }
 
     /// A value in a sentence: four digits that count, and the unit.

@@ -24,7 +24,8 @@ const LIGHT: [&str; 4] = ["#ffffff", "#1b1f24", "#57606a", "#e4e7eb"];
 const DARK: [&str; 4] = ["#0d1117", "#e6edf3", "#9aa4af", "#262c33"];
 
 /// Strokes of the textures; the first one is none.
-const TEXTURES: [&str; 4] = ["", "M-1 7L7 -1M-1 1L1 -1M5 7L7 5", "M0 3L6 3", "M-1 -1L7 7M-1 5L1 7M5 -1L7 1"];
+const TEXTURES: [&str; 4] =
+    ["", "M-1 7L7 -1M-1 1L1 -1M5 7L7 5", "M1.5 1.5L1.5 1.5M4.5 4.5L4.5 4.5", "M-1 -1L7 7M-1 5L1 7M5 -1L7 1"];
 
 /// The class of the n-th series' colour.
 pub(super) fn colour(n: usize) -> String {
@@ -83,7 +84,7 @@ impl Marker {
 /// The rules of every chart: shapes once, colours for light and, where a reader prefers it, dark paper.
 pub(super) fn style() -> String {
     let mut out = String::new();
-    let mut rule = |selector: &str, rules: &str| out.push_str(&format!(".{ROOT} {selector}{{{rules}}}\n"));
+    let mut rule = |selectors: &str, rules: &str| out.push_str(&scoped(selectors, rules));
     rule("text", "font-family:\"Helvetica Neue\",Helvetica,Arial,\"Liberation Sans\",\"DejaVu Sans\",sans-serif");
     rule(".halo", "stroke-width:3;stroke-linejoin:round;paint-order:stroke");
     rule(".grid,.phase,.lead", "fill:none;stroke-width:0.75");
@@ -97,7 +98,7 @@ pub(super) fn style() -> String {
     rule(".glow", "fill:none;stroke-width:3.5;stroke-opacity:0.75;pointer-events:none");
     rule(".hollow", "stroke-width:1.5;fill-opacity:0.85;pointer-events:none");
     rule(".texture", "pointer-events:none");
-    rule(".stroke", "fill:none;stroke-width:1.2;stroke-opacity:0.4");
+    rule(".stroke", "fill:none;stroke-width:1.4;stroke-opacity:0.45;stroke-linecap:round");
     for texture in 1..TEXTURES.len() {
         rule(&format!(".x{texture}"), &format!("fill:url(#{ROOT}-x{texture})"));
     }
@@ -108,13 +109,19 @@ pub(super) fn style() -> String {
     out
 }
 
+/// Rules for each of the selectors inside of a chart, and nowhere else.
+fn scoped(selectors: &str, rules: &str) -> String {
+    let selectors: Vec<String> = selectors.split(',').map(|selector| format!(".{ROOT} {selector}")).collect();
+    format!("{}{{{rules}}}\n", selectors.join(","))
+}
+
 /// The rules of one shade of paper.
 fn colours(
     [paper, ink, soft, grid]: [&str; 4],
     of: impl Fn((&'static str, &'static str, &'static str)) -> (&'static str, &'static str),
 ) -> String {
     let mut out = String::new();
-    let mut rule = |selector: &str, rules: String| out.push_str(&format!(".{ROOT} {selector}{{{rules}}}\n"));
+    let mut rule = |selectors: &str, rules: String| out.push_str(&scoped(selectors, &rules));
     rule(".paper", format!("fill:{paper}"));
     rule(".ink", format!("fill:{ink}"));
     rule(".soft", format!("fill:{soft}"));

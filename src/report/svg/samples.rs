@@ -116,7 +116,7 @@ pub(super) fn all() -> Vec<(&'static str, Chart)> {
     };
     let wave = |n: usize, scale: f64| {
         let point = move |t: u32| {
-            (f64::from(t) * 0.05, scale * ((f64::from(t) * 0.02 + n as f64).sin() + noise(t as usize + n) * 0.2))
+            (f64::from(t) * 0.05, scale * ((f64::from(t) * 0.002 + n as f64).sin() + noise(t as usize + n) * 0.2))
         };
         LineSeries::new(format!("publisher_{n}_against_the_others"), (0..4000).map(point))
     };

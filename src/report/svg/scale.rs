@@ -26,7 +26,8 @@ impl Scale {
     /// From exactly the lowest to exactly the highest, with the round values between them as ticks.
     pub(super) fn between(lowest: f64, highest: f64, most: usize) -> Self {
         // A single moment still has a width to stand in.
-        let highest = if highest > lowest { highest } else { lowest + lowest.abs().max(1.0) };
+        let room = lowest.abs().max(1.0);
+        let (lowest, highest) = if highest > lowest { (lowest, highest) } else { (lowest - room, lowest + room) };
         let step = Step::of(highest - lowest, most);
         let ticks = step.ticks(-step.below(-lowest), step.below(highest));
         Self { low: lowest, high: highest, ticks, decimals: step.decimals() }

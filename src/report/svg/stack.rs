@@ -4,7 +4,7 @@ use super::canvas::{Anchor, Area, Canvas};
 use super::data::{Chart, Stack, StackRow};
 use super::font::{LABEL, SMALL, Wrapped};
 use super::frame::{self, MARGIN, WIDTH};
-use super::legend::{self, Key};
+use super::legend::{self, Entry, Key};
 use super::number::{Measure, significant};
 use super::palette;
 use super::scale::Scale;
@@ -40,15 +40,16 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, stack: &Stack) -> (f64, f
     let total_room = totals.iter().map(|text| LABEL.width(text) + 8.0).fold(24.0, f64::max);
 
     let mut y = frame::heading(canvas, chart, WIDTH);
-    y = legend::draw(canvas, &entries(stack), (MARGIN, y), WIDTH - 2.0 * MARGIN);
+    y = legend::draw(canvas, &entries(stack), &[], (MARGIN, y), WIDTH - 2.0 * MARGIN);
     let (left, right) = (MARGIN + name_room + 10.0, WIDTH - MARGIN - total_room);
     let rows = stack.rows.len().max(1) as f64;
     let plot = Area { left, top: y + 8.0, right, bottom: y + 8.0 + rows * ROW };
     let layout = Layout { stack, measure, scale, plot };
 
-    layout.axis(canvas);
     if stack.rows.is_empty() || stack.roles.is_empty() {
         frame::nothing(canvas, plot);
+    } else {
+        layout.axis(canvas);
     }
     for (n, (name, total)) in names.iter().zip(&totals).enumerate() {
         let middle = plot.top + ROW * (n as f64 + 0.5);
@@ -105,7 +106,7 @@ fn share_title(stack: &Stack) -> String {
 }
 
 /// The roles that some row has an amount of.
-fn entries(stack: &Stack) -> Vec<(Key, &str)> {
+fn entries(stack: &Stack) -> Vec<Entry<'_>> {
     let occurs = |role: usize| stack.rows.iter().any(|row| row.amount(role).is_some_and(|amount| amount > 0.0));
     let roles = stack.roles.iter().enumerate().filter(|(n, _)| occurs(*n));
     roles.map(|(n, role)| (Key::Area(n), role.as_str())).collect()

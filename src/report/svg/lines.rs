@@ -43,7 +43,7 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, lines: &Lines) -> (f64, f
         let entries: Vec<Entry<'_>> = named.map(|(n, series)| (Key::Line(n), series.name.as_str())).collect();
         y = legend::draw(canvas, &entries, &[], (MARGIN, y), WIDTH - 2.0 * MARGIN);
     }
-    y = frame::value_title(canvas, &measure.titled(&lines.axes.values), y + 2.0, WIDTH);
+    y = frame::value_title(canvas, &measure.titled(&lines.axes.values), y + if direct { -3.0 } else { 2.0 }, WIDTH);
     let flags = flags(lines, &time, (left, right));
     let rows = flags.iter().map(|flag| flag.row + 1).max().unwrap_or(0);
     let top = y + 8.0 + rows as f64 * FLAG;

@@ -2,7 +2,7 @@
 //!
 //! Three kinds: [`Bars`] by the values of an axis, [`Lines`] over time and a [`Stack`] of amounts by role. A chart
 //! has a `viewBox` and scales with the page; it holds no script, no font and no link. The same data gives the same
-//! text. How wide a text gets is estimated ([`font`]), since nothing here can ask a font; names that do not fit are
+//! text. How wide a text gets is estimated (`font.rs`), since nothing here can ask a font; names that do not fit are
 //! wrapped or shortened, and the whole name is in a nested `<title>`.
 
 mod bars;

@@ -1,7 +1,8 @@
 //! The report: from stored records to a page for people and the same for machines.
 //!
 //! Pure. [`View::of`] decides everything that a reader sees; [`markdown`] and [`json`] only write it down. A record of
-//! an older runner renders with what it holds; what it does not hold is absent with its reason.
+//! an older runner renders with what it holds; what it does not hold is absent with its reason. [`svg`] draws charts of
+//! plain data.
 
 mod cells;
 mod claims;
@@ -20,6 +21,7 @@ mod markdown;
 mod notes;
 mod pivot;
 mod summary;
+pub mod svg;
 mod tables;
 mod texts;
 mod view;

@@ -1,6 +1,6 @@
 //! The report before it is written down: every figure, mark and sentence decided.
 //!
-//! Both forms of the report are made from this one value, so that they cannot tell different things.
+//! Every form of the report is made from this one value, so that they cannot tell different things.
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -57,6 +57,8 @@ pub struct View {
     pub definitions: Vec<String>,
     /// The stored record of the whole run.
     pub run: RunRecord,
+    /// Unit of each figure of the runs, by reference.
+    pub units: IndexMap<String, &'static str>,
     /// Every run with every figure that a table or a claim names.
     pub runs: Vec<RunFigures>,
     /// SQL of the set-up and scripts of the loads.
@@ -130,6 +132,7 @@ impl View {
             environment,
             definitions: definitions(runs),
             run: run.clone(),
+            units: quantities(spec).map(|quantity| (quantity.display(), quantity.unit().as_str())).collect(),
             runs: samples.iter().map(|sample| figures(sample, runs)).collect(),
             summary,
         }

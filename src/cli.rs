@@ -152,7 +152,7 @@ pub struct ReportArgs {
     /// Take titles, claims and tables from this spec instead; what is run must be the same.
     #[arg(long, value_name = "SPEC")]
     pub spec: Option<PathBuf>,
-    /// Markdown for people, JSON for machines.
+    /// Markdown for people, JSON for machines, CSV of every run's figures.
     #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
     pub format: ReportFormat,
     /// A claim that cannot be told is a failure too.
@@ -167,6 +167,8 @@ pub enum ReportFormat {
     Markdown,
     /// For machines.
     Json,
+    /// A line per run and figure, for spreadsheets and plots.
+    Csv,
 }
 
 /// Forms of a list.

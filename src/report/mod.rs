@@ -1,11 +1,13 @@
 //! The report: from stored records to a page for people and the same for machines.
 //!
-//! Pure. [`View::of`] decides everything that a reader sees; [`markdown`] and [`json`] only write it down. A record of
-//! an older runner renders with what it holds; what it does not hold is absent with its reason. [`svg`] draws charts of
-//! plain data.
+//! Pure. [`View::of`] decides everything that a reader sees; [`markdown`], [`json`] and [`csv`] only write it down. A
+//! record of an older runner renders with what it holds; what it does not hold is absent with its reason. [`svg`] draws
+//! charts of plain data.
 
 mod cells;
 mod claims;
+mod comparison;
+mod csv;
 mod definitions;
 mod differences;
 mod environment;
@@ -28,6 +30,8 @@ mod view;
 
 pub use cells::CellView;
 pub use claims::{CONFIDENCE, ClaimView, RoundFigure};
+pub use comparison::{ComparisonView, VerdictRow};
+pub use csv::csv;
 pub use differences::{DifferenceRow, DifferencesView};
 pub use environment::{EnvironmentView, SettingView};
 pub use excluded::{ExcludedRun, FailedTransactions};

@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use super::cells::CellView;
+use super::charts::ChartView;
 use super::claims::ClaimView;
 use super::comparison::ComparisonView;
 use super::differences::DifferencesView;
@@ -57,6 +58,7 @@ struct Page<'a> {
     difference_notes: Vec<String>,
     by_version: &'a str,
     tables: Vec<Drawn>,
+    charts: &'a [ChartView],
     excluded: Vec<Item>,
     failed_transactions: String,
     ledger: String,
@@ -116,6 +118,7 @@ fn page(view: &View) -> Page<'_> {
         difference_notes: footnotes(&view.differences.footnotes),
         by_version: &view.differences.by_version,
         tables: view.tables.iter().map(table).collect(),
+        charts: &view.charts,
         excluded: view.excluded.iter().map(excluded).collect(),
         failed_transactions: failed_transactions(&view.failed_transactions),
         ledger: ledger(&view.ledger),

@@ -5,6 +5,7 @@
 //! charts of plain data.
 
 mod cells;
+mod charts;
 mod claims;
 mod comparison;
 mod csv;
@@ -29,6 +30,7 @@ mod texts;
 mod view;
 
 pub use cells::CellView;
+pub use charts::ChartView;
 pub use claims::{CONFIDENCE, ClaimView, RoundFigure};
 pub use comparison::{ComparisonView, VerdictRow};
 pub use csv::csv;

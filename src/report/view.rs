@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::Input;
+use super::charts::{ChartView, charts};
 use super::claims::{ClaimView, judged};
 use super::comparison::{ComparisonView, comparison};
 use super::definitions::{definitions, quantities};
@@ -47,6 +48,8 @@ pub struct View {
     pub differences: DifferencesView,
     /// The spec's tables.
     pub tables: Vec<TableView>,
+    /// The spec's charts.
+    pub charts: Vec<ChartView>,
     /// Runs that count nowhere.
     pub excluded: Vec<ExcludedRun>,
     /// Transactions that failed.
@@ -139,6 +142,7 @@ impl View {
             claims,
             differences: differences(run, runs),
             tables: spec.tables.iter().map(|spec| table(spec, runs, comparison.as_ref())).collect(),
+            charts: charts(runs),
             excluded,
             failed_transactions,
             ledger: ledger(runs),

@@ -4,6 +4,7 @@
 //! run.json  facts.json  plan.txt  report.md  report.json  figures.csv
 //! sources/sources.json  sources/01-x.toml …        every text as written, in the order it was asked for
 //! runs/0001-btree-r1.json …                        one atomic file a turn
+//! charts/tps.svg …                                 the spec's charts
 //! logs/0001-btree-r1/publisher.log …               server logs and the load tool's output
 //! ```
 //! A file is there whole or not at all: it is written beside its place, flushed, and renamed. What it means is
@@ -27,6 +28,7 @@ const SOURCES: &str = "sources";
 const SOURCE_LIST: &str = "sources/sources.json";
 const RUNS: &str = "runs";
 const LOGS: &str = "logs";
+const CHARTS: &str = "charts";
 
 /// Why a results folder could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -195,6 +197,13 @@ impl Store {
         self.put("report.md", markdown.as_bytes())?;
         self.put("report.json", json.as_bytes())?;
         self.put("figures.csv", csv.as_bytes())
+    }
+
+    /// Stores a chart under its path in the folder, such as `charts/tps.svg`.
+    pub fn put_chart(&self, file: &str, svg: &str) -> Result<(), StoreError> {
+        let folder = self.dir.join(CHARTS);
+        fs::create_dir_all(&folder).map_err(writing(&folder))?;
+        self.put(file, svg.as_bytes())
     }
 
     /// Stores every text as written.

@@ -47,6 +47,7 @@ pub enum Side {
 
 impl Side {
     /// The other one.
+    #[must_use]
     pub fn other(self) -> Self {
         match self {
             Side::Of => Side::To,

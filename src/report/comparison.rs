@@ -123,7 +123,7 @@ pub(super) fn comparison(runs: Runs<'_>) -> Option<ComparisonView> {
     let read: Vec<Read<'_>> = runs.spec.comparisons().into_iter().map(|pair| read(pair, compare, runs)).collect();
     let first = read.first()?;
     let paired = &runs.spec.run.paired;
-    let rule = runs.is_paired().then(|| StopRule {
+    let rule = runs.is_paired().then_some(StopRule {
         least: paired.least.value,
         most: paired.most.value,
         half_width: paired.until.value,

@@ -67,6 +67,9 @@ pub(super) fn pivot(spec: &PivotSpec, runs: Runs<'_>, verdicts: Option<&Comparis
     }
 }
 
+/// What stands in a cell of such a row.
+type TextOfRow = fn(&VerdictRow) -> String;
+
 /// Change, interval and verdict below the figures, column by column.
 fn verdict_rows(
     spec: &PivotSpec,
@@ -80,7 +83,7 @@ fn verdict_rows(
         verdicts.rows.iter().find(|row| names.contains(&row.of.as_str()))
     };
     let percent = (verdicts.confidence * 100.0).round();
-    let lines: [(String, fn(&VerdictRow) -> String); 3] = [
+    let lines: [(String, TextOfRow); 3] = [
         (format!("change, {} to {}", verdicts.of, verdicts.to), VerdictRow::change_text),
         (format!("{percent} % interval"), VerdictRow::interval_text),
         ("verdict".to_owned(), VerdictRow::verdict_text),

@@ -136,8 +136,9 @@ mod tests {
             cell(&OPEN, Some(0.01)),
             cell(&[0.1], None),
         ];
-        use Comparison::{Better, CannotTell, Same, Worse};
-        assert_eq!(outcomes(&cells), [Better, Worse, Same, CannotTell, CannotTell]);
+        let [better, worse, same, open] =
+            [Comparison::Better, Comparison::Worse, Comparison::Same, Comparison::CannotTell];
+        assert_eq!(outcomes(&cells), [better, worse, same, open, open]);
         let neither = Judged { better: None, ..cell(&FASTER, None) };
         assert_eq!(outcomes(&[neither]), [Comparison::Higher]);
     }

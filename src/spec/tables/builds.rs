@@ -25,7 +25,7 @@ pub(in crate::spec) struct RawBuild {
     git: Field<Text>,
     /// Git repository with PostgreSQL's source, relative to this file; with `git`.
     source: Field<Text>,
-    /// Options of its `configure`, such as ["--without-icu", "--enable-cassert"]; with `git`.
+    /// Options of its `configure`, such as `["--without-icu", "--enable-cassert"]`; with `git`.
     configure: Option<At<Vec<At<String>>>>,
 }
 

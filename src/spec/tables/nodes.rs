@@ -72,7 +72,7 @@ pub(in crate::spec) struct RawSynchronous {
     first: Field<Count>,
     /// Any so many of `of` (`ANY n`).
     any: Field<Count>,
-    /// Members in order, such as ["subscriptions.items"].
+    /// Members in order, such as `["subscriptions.items"]`.
     #[schemars(required)]
     of: Vec<At<String>>,
 }

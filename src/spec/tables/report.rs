@@ -348,7 +348,9 @@ pub(super) fn split_title(
     match engine.render(&title.value, title.span, &variables) {
         Ok(text) => Some(text),
         Err(mistakes) => {
-            mistakes.into_iter().for_each(|issue| issues.push(issue));
+            for mistake in mistakes {
+                issues.push(mistake);
+            }
             None
         }
     }

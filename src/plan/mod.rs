@@ -15,6 +15,7 @@ pub mod order;
 pub mod paired;
 pub mod pgbench;
 mod phase;
+pub mod shard;
 pub mod shell;
 mod since;
 pub mod sql;

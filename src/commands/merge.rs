@@ -63,6 +63,11 @@ pub(super) fn merge(arguments: &MergeArgs) -> Result<u8, Refused> {
     stored(target.put_run(&merged.run))?;
     let (markdown, code) = report::render(&target, &spec, &merged.run, arguments.strict)?;
     out(&markdown)?;
-    say(&format!("{} turn(s) of {} folder(s): {}\n", merged.samples.len(), stores.len(), target.report_path().display()));
+    say(&format!(
+        "{} turn(s) of {} folder(s): {}\n",
+        merged.samples.len(),
+        stores.len(),
+        target.report_path().display()
+    ));
     Ok(code)
 }

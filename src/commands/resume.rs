@@ -24,7 +24,9 @@ async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
     let mut record = store.run().map_err(wrong)?;
     if !record.merged.is_empty() {
         let dir = arguments.dir.display();
-        return Err(Refused::Call(format!("`{dir}` was put together by `runner merge`; resume the runs that it is of")));
+        return Err(Refused::Call(format!(
+            "`{dir}` was put together by `runner merge`; resume the runs that it is of"
+        )));
     }
     let before = store.facts().map_err(wrong)?;
     let gone = |_: &Path| Err(std::io::Error::other("it is not in the results folder"));
@@ -34,8 +36,7 @@ async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
     let stop = run::watch_signals()?;
     let own = record.call.clone().unwrap_or_default();
     let pg_bin = [arguments.pg_bin.clone(), own.pg_bin].concat();
-    let Planned { spec, mut plan, facts, installations, .. } =
-        run::planned(loaded, &pg_bin, arguments.offline).await?;
+    let Planned { spec, mut plan, facts, installations, .. } = run::planned(loaded, &pg_bin, arguments.offline).await?;
     refuse_another(&before, &facts, (&record.digest, &plan.digest), &arguments.dir)?;
 
     let whole = plan.turns.len();
@@ -98,7 +99,12 @@ async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
     record.resumed.push(jiff::Timestamp::now().to_string());
     (record.finished, record.interrupted) = (None, false);
     store.put_run(&record).map_err(failed)?;
-    say(&format!("{}: {} of {whole} run(s) left, results in {}\n", spec.title, plan.turns.len(), store.dir().display()));
+    say(&format!(
+        "{}: {} of {whole} run(s) left, results in {}\n",
+        spec.title,
+        plan.turns.len(),
+        store.dir().display()
+    ));
     let going = Going { store, spec, plan, installations, stop, comparisons, before: kept, whole };
     run::go(going, lab, record, (arguments.keep, arguments.strict), &pg_bin).await
 }
@@ -128,7 +134,9 @@ fn refuse_another(before: &Facts, now: &Facts, digests: (&str, &str), dir: &Path
     }
     let (old, new) = digests;
     if changed.is_empty() && old != new {
-        changed.push(format!("this runner plans it otherwise: digest {old} before, {new} now; use the runner that began it"));
+        changed.push(format!(
+            "this runner plans it otherwise: digest {old} before, {new} now; use the runner that began it"
+        ));
     }
     if changed.is_empty() {
         return Ok(());

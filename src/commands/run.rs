@@ -129,9 +129,10 @@ pub(super) async fn open_lab(
     installations: &BTreeMap<Wanted, Installation>,
     plan: &Plan,
 ) -> Result<Mutex<Lab>, Refused> {
-    let run_as = user::choose(user::effective_uid(), call.run_as.as_deref(), std::env::var("SUDO_USER").ok().as_deref())
-        .await
-        .map_err(|error| Refused::CannotStart(error.to_string()))?;
+    let run_as =
+        user::choose(user::effective_uid(), call.run_as.as_deref(), std::env::var("SUDO_USER").ok().as_deref())
+            .await
+            .map_err(|error| Refused::CannotStart(error.to_string()))?;
     let mut options = LabOptions::new(
         machine::cache()?,
         run_as,

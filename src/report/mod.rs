@@ -5,10 +5,13 @@
 
 mod cells;
 mod claims;
+mod compare;
+mod compare_page;
 mod definitions;
 mod differences;
 mod environment;
 mod excluded;
+mod fail_if;
 mod figures;
 mod footnotes;
 mod format;
@@ -26,9 +29,12 @@ mod view;
 
 pub use cells::CellView;
 pub use claims::{CONFIDENCE, ClaimView, RoundFigure};
+pub use compare::{CompareError, CompareOptions, CompareView, ComparedRow, ComparedSide};
+pub use compare_page::{compare_json, compare_markdown};
 pub use differences::{DifferenceRow, DifferencesView};
 pub use environment::{EnvironmentView, SettingView};
 pub use excluded::{ExcludedRun, FailedTransactions};
+pub use fail_if::{FailIf, FailIfView, Met, margin};
 pub use footnotes::Footnote;
 pub use json::json;
 pub use ledger::{LedgerRow, LedgerView};

@@ -90,7 +90,9 @@ pub fn merge(parts: &[Part], cells: usize) -> Result<Merged, MergeError> {
     }
     for (index, part) in parts.iter().enumerate() {
         let same = |other: &&Part| {
-            other.run.started == part.run.started && other.run.shard == part.run.shard && other.run.host == part.run.host
+            other.run.started == part.run.started
+                && other.run.shard == part.run.shard
+                && other.run.host == part.run.host
         };
         if let Some(other) = parts[..index].iter().find(same) {
             return Err(MergeError::Twice { a: other.name.clone(), b: part.name.clone() });
@@ -249,9 +251,7 @@ fn listed(words: &[String]) -> String {
 fn other_host(a: &Part, b: &Part) -> Vec<String> {
     host_differences(&a.run.host, &b.run.host)
         .into_iter()
-        .map(|(what, own, other)| {
-            format!("the hosts differ in {what}: {own} in `{}`, {other} in `{}`", a.name, b.name)
-        })
+        .map(|(what, own, other)| format!("the hosts differ in {what}: {own} in `{}`, {other} in `{}`", a.name, b.name))
         .collect()
 }
 

@@ -129,9 +129,9 @@ impl Spec {
             values.retain(|value| cells.iter().any(|cell| cell.value(axis) == Some(value)));
         }
         self.claims.retain(|claim| {
-            cells.iter().any(|cell| {
-                claim.of.fits(cell) && claim.to.as_ref().is_none_or(|to| to.beside(cell, cells).is_some())
-            })
+            cells
+                .iter()
+                .any(|cell| claim.of.fits(cell) && claim.to.as_ref().is_none_or(|to| to.beside(cell, cells).is_some()))
         });
         self.tables.retain(|table| cells.iter().any(|cell| table.shown().holds(cell)));
         Ok(())

@@ -24,6 +24,10 @@ pub enum Comparison {
     Better,
     /// The whole interval is on the worse side.
     Worse,
+    /// Above, of a metric that is neither better nor worse for it.
+    Higher,
+    /// Below, of such a metric.
+    Lower,
     /// The whole interval lies inside the stated margin.
     Same,
     /// None of these.

@@ -6,17 +6,20 @@ mod bootstrap;
 mod compare;
 mod distribution;
 mod drift;
+mod holm;
 mod interval;
 mod paired;
 mod random;
 mod rank;
 mod sample;
 mod verdict;
+mod welch;
 
 pub use bootstrap::{BootstrapMethod, LEAST_FOR_BOOTSTRAP, bootstrap_of_mean, bootstrap_of_ratio};
 pub use compare::{Better, Compared, Comparison, compare};
 pub use distribution::{normal_cdf, normal_quantile, student_t_cdf, student_t_quantile};
 pub use drift::{Drift, drift};
+pub use holm::{Stepped, holm};
 pub use interval::{
     Interval, MeanEstimate, NoEstimate, RatioEstimate, difference_of_pairs, mean_of_values, ratio_of_pairs,
 };
@@ -25,3 +28,4 @@ pub use random::SplitMix64;
 pub use rank::{RankMethod, RankTest, mann_whitney, sign_test, wilcoxon_signed_rank};
 pub use sample::Summary;
 pub use verdict::{Bounds, Estimate, Judgement, Neutral, Outcome, ROUNDS_FOR_INTERVAL, judge};
+pub use welch::Welch;

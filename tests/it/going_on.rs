@@ -45,7 +45,10 @@ columns = [{ title = "n", value = "load.transactions" }]
 
 /// `MATRIX` with turns that take a while in their end.
 fn slow() -> String {
-    MATRIX.replace("[[scenarios]]\nname = \"plain\"", "[[phases]]\nname = \"still\"\nhold = \"1s\"\n[[scenarios]]\nname = \"plain\"")
+    MATRIX.replace(
+        "[[scenarios]]\nname = \"plain\"",
+        "[[phases]]\nname = \"still\"\nhold = \"1s\"\n[[scenarios]]\nname = \"plain\"",
+    )
 }
 
 fn runner<'a>(folder: &Path, arguments: impl IntoIterator<Item = &'a str>) -> Ran {
@@ -127,7 +130,8 @@ fn shards_have_every_run_once_and_are_put_together() {
     let command = RunnerCommand::new().file("spec.toml", MATRIX);
     let folder = command.into_folder();
     for number in ["1", "2"] {
-        let ran = runner(folder.path(), ["spec.toml", "--out", number, "--shard", &format!("{number}/2")]).ended_with(0);
+        let ran =
+            runner(folder.path(), ["spec.toml", "--out", number, "--shard", &format!("{number}/2")]).ended_with(0);
         assert!(ran.stdout.contains(&format!("Shard {number} of 2: 4 of 8 runs")), "{}", ran.stdout);
     }
     let ran = runner(folder.path(), ["merge", "1", "2", "--out", "both"]).ended_with(0);
@@ -153,7 +157,11 @@ fn shards_have_every_run_once_and_are_put_together() {
     assert!(refused.stderr.contains("seed: 1 and 7"), "{}", refused.stderr);
     assert!(!folder.path().join("none").exists());
     let bare = runner(folder.path(), ["other"]).ended_with(2);
-    assert!(bare.stderr.contains("runner resume other") && bare.stderr.contains("runner report other"), "{}", bare.stderr);
+    assert!(
+        bare.stderr.contains("runner resume other") && bare.stderr.contains("runner report other"),
+        "{}",
+        bare.stderr
+    );
 }
 
 #[test]

@@ -93,7 +93,10 @@ impl RunnerCommand {
 
     fn command(&self) -> Command {
         let mut command = Command::new(PROGRAM);
-        command.args(&self.arguments).current_dir(self.within.as_deref().unwrap_or(self.folder.path())).envs(self.environment.iter().cloned());
+        command
+            .args(&self.arguments)
+            .current_dir(self.within.as_deref().unwrap_or(self.folder.path()))
+            .envs(self.environment.iter().cloned());
         command.stdin(Stdio::null());
         command
     }

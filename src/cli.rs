@@ -226,8 +226,17 @@ pub struct CompareArgs {
     #[arg(long)]
     pub anyway: bool,
     /// Markdown for people, JSON for machines.
-    #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
-    pub format: ReportFormat,
+    #[arg(long, value_enum, default_value_t = CompareFormat::Markdown)]
+    pub format: CompareFormat,
+}
+
+/// Forms of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CompareFormat {
+    /// For people.
+    Markdown,
+    /// For machines.
+    Json,
 }
 
 const COMPARE_HELP: &str = "\
@@ -268,7 +277,7 @@ pub struct ReportArgs {
     /// Take titles, claims and tables from this spec instead; what is run must be the same.
     #[arg(long, value_name = "SPEC")]
     pub spec: Option<PathBuf>,
-    /// Markdown for people, JSON for machines.
+    /// Markdown for people, JSON for machines, CSV of every run's figures.
     #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
     pub format: ReportFormat,
     /// A claim that cannot be told is a failure too.
@@ -283,6 +292,8 @@ pub enum ReportFormat {
     Markdown,
     /// For machines.
     Json,
+    /// A line per run and figure, for spreadsheets and plots.
+    Csv,
 }
 
 /// Forms of a list.

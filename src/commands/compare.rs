@@ -1,10 +1,10 @@
 //! `runner compare`: two results folders.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::texts::{self, Loaded};
 use super::{Refused, out};
-use crate::cli::{CompareArgs, ReportFormat};
+use crate::cli::{CompareArgs, CompareFormat};
 use crate::exit;
 use crate::plan::facts::Facts;
 use crate::plan::{self, Plan};
@@ -34,8 +34,8 @@ pub(super) fn compare(arguments: &CompareArgs) -> Result<u8, Refused> {
     let options = CompareOptions { metrics: arguments.metric.clone(), same_within, fail_if, anyway: arguments.anyway };
     let view = CompareView::of(old.side(), new.side(), &options).map_err(|error| Refused::Call(error.to_string()))?;
     out(&match arguments.format {
-        ReportFormat::Markdown => compare_markdown(&view),
-        ReportFormat::Json => compare_json(&view),
+        CompareFormat::Markdown => compare_markdown(&view),
+        CompareFormat::Json => compare_json(&view),
     })?;
     let fails = |met: Met| met == Met::Yes || (arguments.strict && met == Met::CannotExclude);
     Ok(if view.fail_if.iter().any(|own| fails(own.met)) { exit::FAILED } else { exit::WELL })
@@ -48,7 +48,7 @@ impl Stored {
     }
 }
 
-fn stored(dir: &PathBuf) -> Result<Stored, Refused> {
+fn stored(dir: &Path) -> Result<Stored, Refused> {
     let wrong = |error: StoreError| Refused::Call(error.to_string());
     let store = Store::open(dir).map_err(wrong)?;
     let run = store.run().map_err(wrong)?;

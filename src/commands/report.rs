@@ -64,6 +64,7 @@ pub(super) fn report(arguments: &ReportArgs) -> Result<u8, Refused> {
     out(&match arguments.format {
         ReportFormat::Markdown => page::markdown(&view).map_err(|error| Refused::Failed(error.to_string()))?,
         ReportFormat::Json => page::json(&view),
+        ReportFormat::Csv => page::csv(&view),
     })?;
     Ok(page::exit_status(&view.summary, arguments.strict).code())
 }
@@ -74,7 +75,10 @@ pub(super) fn render(store: &Store, spec: &Spec, record: &RunRecord, strict: boo
     let samples = store.samples().map_err(|error| failed(&error))?;
     let view = View::of(Input { spec, run: record, samples: &samples });
     let markdown = page::markdown(&view).map_err(|error| failed(&error))?;
-    store.put_report(&markdown, &page::json(&view)).map_err(|error| failed(&error))?;
+    for chart in &view.charts {
+        store.put_chart(&chart.file, &chart.svg).map_err(|error| failed(&error))?;
+    }
+    store.put_report(&markdown, &page::json(&view), &page::csv(&view)).map_err(|error| failed(&error))?;
     Ok((markdown, page::exit_status(&view.summary, strict).code()))
 }
 

@@ -59,7 +59,7 @@ pub async fn run(
             }
             ratios[index].extend(told(&samples, comparison));
             let known: Vec<f64> = ratios[index].values().copied().collect();
-            let estimate = paired_estimate(&known, paired.confidence).ok();
+            let estimate = paired_estimate(&known, paired.confidence, rule.widening(known.len())).ok();
             let half = |low: f64, high: f64| (high / low).sqrt() - 1.0;
             let ratio = estimate.map(|own| (own.ratio, own.interval.map(|interval| half(interval.low, interval.high))));
             observe(Event::Paired(PairEnded {

@@ -52,10 +52,7 @@ pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
         line(&cell.scenario.windows);
         line(&cell.turn);
     }
-    hash.finalize().iter().take(16).fold(String::new(), |mut out, byte| {
-        write!(out, "{byte:02x}").expect("writing to a string cannot fail");
-        out
-    })
+    short(hash)
 }
 
 /// Digest of what one cell does: instructions, loads and windows. Servers are not in it, so that one may be compared with
@@ -74,5 +71,13 @@ pub(super) fn of_cell(cell: &Cell, with_instructions: bool) -> String {
     if with_instructions {
         line(&cell.turn);
     }
-    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    short(hash)
+}
+
+/// The first half of a digest, in hexadecimal.
+fn short(hash: Sha256) -> String {
+    hash.finalize().iter().take(16).fold(String::new(), |mut out, byte| {
+        write!(out, "{byte:02x}").expect("writing to a string cannot fail");
+        out
+    })
 }

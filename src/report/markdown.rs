@@ -5,7 +5,9 @@
 use serde::Serialize;
 
 use super::cells::CellView;
+use super::charts::ChartView;
 use super::claims::ClaimView;
+use super::comparison::ComparisonView;
 use super::differences::DifferencesView;
 use super::excluded::{ExcludedRun, FailedTransactions};
 use super::footnotes::Footnote;
@@ -46,6 +48,9 @@ struct Page<'a> {
     about: &'a str,
     stamps: Vec<String>,
     headline: &'a str,
+    verdict_heading: String,
+    verdicts: String,
+    verdict_rules: Vec<String>,
     claims_heading: String,
     claims: Vec<Item>,
     rules: Vec<String>,
@@ -53,6 +58,7 @@ struct Page<'a> {
     difference_notes: Vec<String>,
     by_version: &'a str,
     tables: Vec<Drawn>,
+    charts: &'a [ChartView],
     excluded: Vec<Item>,
     failed_transactions: String,
     ledger: String,
@@ -92,12 +98,16 @@ struct Drawn {
 
 fn page(view: &View) -> Page<'_> {
     let (claims, rules) = claims(&view.claims);
+    let (verdict_heading, verdicts, verdict_rules) = verdict(view.comparison.as_ref());
     let summary = &view.summary;
     Page {
         title: &view.title,
         about: view.about.as_deref().unwrap_or_default(),
         stamps: view.stamps.iter().map(|stamp| escaped(stamp)).collect(),
         headline: &view.headline,
+        verdict_heading,
+        verdicts,
+        verdict_rules,
         claims_heading: format!(
             "{} held, {} not held, {} cannot tell",
             summary.held, summary.not_held, summary.cannot_tell
@@ -108,6 +118,7 @@ fn page(view: &View) -> Page<'_> {
         difference_notes: footnotes(&view.differences.footnotes),
         by_version: &view.differences.by_version,
         tables: view.tables.iter().map(table).collect(),
+        charts: &view.charts,
         excluded: view.excluded.iter().map(excluded).collect(),
         failed_transactions: failed_transactions(&view.failed_transactions),
         ledger: ledger(&view.ledger),
@@ -118,6 +129,35 @@ fn page(view: &View) -> Page<'_> {
         settings: settings(view),
         definitions: view.definitions.clone(),
     }
+}
+
+/// Heading, table and rules of the verdict; empty without one.
+fn verdict(view: Option<&ComparisonView>) -> (String, String, Vec<String>) {
+    let Some(view) = view else { return (String::new(), String::new(), Vec::new()) };
+    let mut grid = Grid::default();
+    for (heading, align) in [
+        ("Where", Align::Left),
+        ("Change", Align::Right),
+        ("Interval", Align::Right),
+        ("Verdict", Align::Left),
+        ("n", Align::Right),
+        ("Could have seen", Align::Right),
+    ] {
+        grid.column(heading, align);
+    }
+    for row in &view.rows {
+        let texts = [
+            row.place.clone(),
+            row.change_text(),
+            row.interval_text(),
+            row.verdict_text(),
+            row.n.to_string(),
+            row.smallest_text(),
+        ];
+        grid.row(texts.iter().map(|text| text.as_str().into()).collect());
+    }
+    let heading = format!("Verdict: {} against {}, by `{}`", view.of, view.to, view.metric);
+    (heading, grid.draw(), view.rules.iter().map(|rule| tame(rule)).collect())
 }
 
 /// Claims as list items, and their rules, each once.

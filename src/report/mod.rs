@@ -1,12 +1,16 @@
 //! The report: from stored records to a page for people and the same for machines.
 //!
-//! Pure. [`View::of`] decides everything that a reader sees; [`markdown`] and [`json`] only write it down. A record of
-//! an older runner renders with what it holds; what it does not hold is absent with its reason.
+//! Pure. [`View::of`] decides everything that a reader sees; [`markdown`], [`json`] and [`csv`] only write it down. A
+//! record of an older runner renders with what it holds; what it does not hold is absent with its reason. [`svg`] draws
+//! charts of plain data.
 
 mod cells;
+mod charts;
 mod claims;
 mod compare;
 mod compare_page;
+mod comparison;
+mod csv;
 mod definitions;
 mod differences;
 mod environment;
@@ -23,14 +27,18 @@ mod markdown;
 mod notes;
 mod pivot;
 mod summary;
+pub mod svg;
 mod tables;
 mod texts;
 mod view;
 
 pub use cells::CellView;
+pub use charts::ChartView;
 pub use claims::{CONFIDENCE, ClaimView, RoundFigure};
 pub use compare::{CompareError, CompareOptions, CompareView, ComparedRow, ComparedSide};
 pub use compare_page::{compare_json, compare_markdown};
+pub use comparison::{ComparisonView, VerdictRow};
+pub use csv::csv;
 pub use differences::{DifferenceRow, DifferencesView};
 pub use environment::{EnvironmentView, SettingView};
 pub use excluded::{ExcludedRun, FailedTransactions};

@@ -1,6 +1,7 @@
 //! A table of one metric by two axes: medians over the rounds, published figures beside them.
 
 use super::cells::{CellView, plain_cell, spread_text};
+use super::comparison::{ComparisonView, VerdictRow};
 use super::figures::{NoFigure, Runs};
 use super::footnotes::Footnotes;
 use super::format::{self, NONE};
@@ -8,7 +9,7 @@ use super::tables::{ColumnView, RowView, TableView};
 use crate::spec::{LoweredCell, PivotSpec, SCENARIO_AXIS};
 
 /// Decides a table by axes.
-pub(super) fn pivot(spec: &PivotSpec, runs: Runs<'_>) -> TableView {
+pub(super) fn pivot(spec: &PivotSpec, runs: Runs<'_>, verdicts: Option<&ComparisonView>) -> TableView {
     let mut notes = Footnotes::default();
     let shown: Vec<&LoweredCell> = runs.spec.cells.iter().filter(|cell| spec.shown.holds(cell)).collect();
     let (rows, columns) = (values(&shown, &spec.rows), values(&shown, &spec.columns));
@@ -41,6 +42,9 @@ pub(super) fn pivot(spec: &PivotSpec, runs: Runs<'_>) -> TableView {
             cells,
         });
     }
+    if let Some(verdicts) = verdicts.filter(|_| spec.verdict) {
+        table_rows.extend(verdict_rows(spec, &shown, &columns, verdicts));
+    }
     let unit = spec.value.unit().as_str();
     let columns = columns
         .iter()
@@ -61,6 +65,45 @@ pub(super) fn pivot(spec: &PivotSpec, runs: Runs<'_>) -> TableView {
         rows: table_rows,
         footnotes: notes.into_list(),
     }
+}
+
+/// Change, interval and verdict below the figures, column by column.
+fn verdict_rows(
+    spec: &PivotSpec,
+    shown: &[&LoweredCell],
+    columns: &[String],
+    verdicts: &ComparisonView,
+) -> Vec<RowView> {
+    let of_column = |column: &String| {
+        let cells = shown.iter().filter(|cell| value(cell, &spec.columns).is_some_and(|own| own == *column));
+        let names: Vec<&str> = cells.map(|cell| cell.name.as_str()).collect();
+        verdicts.rows.iter().find(|row| names.contains(&row.of.as_str()))
+    };
+    let percent = (verdicts.confidence * 100.0).round();
+    let lines: [(String, fn(&VerdictRow) -> String); 3] = [
+        (format!("change, {} to {}", verdicts.of, verdicts.to), VerdictRow::change_text),
+        (format!("{percent} % interval"), VerdictRow::interval_text),
+        ("verdict".to_owned(), VerdictRow::verdict_text),
+    ];
+    lines
+        .into_iter()
+        .map(|(title, text)| RowView {
+            scenario: String::new(),
+            title,
+            round: None,
+            turn: None,
+            n: None,
+            mark: String::new(),
+            excluded: None,
+            cells: columns
+                .iter()
+                .map(|column| CellView {
+                    text: of_column(column).map_or_else(|| NONE.to_owned(), text),
+                    ..CellView::default()
+                })
+                .collect(),
+        })
+        .collect()
 }
 
 fn legend(spec: &PivotSpec, rows: &[RowView], rounds: &[usize], runs: Runs<'_>) -> Vec<String> {

@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use super::cells::{CellView, digits, plain_cell, ratio_text, spread_text};
+use super::comparison::ComparisonView;
 use super::figures::{CONTENTION, NoFigure, Runs, host_busy, ratio};
 use super::footnotes::{Footnote, Footnotes};
 use super::format::{self, NONE, figure};
@@ -70,10 +71,10 @@ pub struct RowView {
 }
 
 /// Decides a table of the spec.
-pub(super) fn table<'a>(spec: &'a ReportTable, runs: Runs<'a>) -> TableView {
+pub(super) fn table<'a>(spec: &'a ReportTable, runs: Runs<'a>, verdicts: Option<&ComparisonView>) -> TableView {
     match spec {
         ReportTable::Listed(spec) => listed(spec, runs),
-        ReportTable::Pivot(spec) => pivot(spec, runs),
+        ReportTable::Pivot(spec) => pivot(spec, runs, verdicts),
     }
 }
 

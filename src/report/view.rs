@@ -1,12 +1,14 @@
 //! The report before it is written down: every figure, mark and sentence decided.
 //!
-//! Both forms of the report are made from this one value, so that they cannot tell different things.
+//! Every form of the report is made from this one value, so that they cannot tell different things.
 
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::Input;
+use super::charts::{ChartView, charts};
 use super::claims::{ClaimView, judged};
+use super::comparison::{ComparisonView, comparison};
 use super::definitions::{definitions, quantities};
 use super::differences::{DifferencesView, differences};
 use super::environment::{EnvironmentView, environment, versions_text};
@@ -39,12 +41,16 @@ pub struct View {
     pub headline: String,
     /// The run in counts.
     pub summary: Summary,
+    /// The verdict of `[compare]`.
+    pub comparison: Option<ComparisonView>,
     /// The spec's claims, judged.
     pub claims: Vec<ClaimView>,
     /// What is not the same in all scenarios.
     pub differences: DifferencesView,
     /// The spec's tables.
     pub tables: Vec<TableView>,
+    /// The spec's charts.
+    pub charts: Vec<ChartView>,
     /// Runs that count nowhere.
     pub excluded: Vec<ExcludedRun>,
     /// Transactions that failed.
@@ -59,6 +65,8 @@ pub struct View {
     pub definitions: Vec<String>,
     /// The stored record of the whole run.
     pub run: RunRecord,
+    /// Unit of each figure of the runs, by reference.
+    pub units: IndexMap<String, &'static str>,
     /// Every run with every figure that a table or a claim names.
     pub runs: Vec<RunFigures>,
     /// SQL of the set-up and scripts of the loads.
@@ -78,6 +86,12 @@ pub struct RunFigures {
     pub scenario: String,
     /// When it began.
     pub started: String,
+    /// Values of the axes, as written.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub point: IndexMap<String, String>,
+    /// Its place within its pair, from 1, if it is a slice of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<u32>,
     /// Whether it counts.
     pub valid: bool,
     /// How it ended.
@@ -110,6 +124,7 @@ impl View {
         let Input { spec, run, samples } = input;
         let runs = Runs { spec, samples };
         let claims: Vec<ClaimView> = spec.claims.iter().flat_map(|claim| judged(claim, runs)).collect();
+        let comparison = comparison(runs);
         let excluded = excluded(runs);
         let failed_transactions = failed_transactions(runs);
         let rounds = if run.rounds == 0 { spec.run.rounds.value } else { run.rounds } as usize;
@@ -125,9 +140,11 @@ impl View {
             about: spec.about.as_ref().map(|about| about.trim().to_owned()).filter(|about| !about.is_empty()),
             stamps: stamps(run, &summary, &failed_transactions),
             headline: headline(input, rounds, &summary, &environment),
+            comparison: comparison.clone(),
             claims,
             differences: differences(run, runs),
-            tables: spec.tables.iter().map(|spec| table(spec, runs)).collect(),
+            tables: spec.tables.iter().map(|spec| table(spec, runs, comparison.as_ref())).collect(),
+            charts: charts(runs),
             excluded,
             failed_transactions,
             ledger: ledger(runs),
@@ -136,6 +153,7 @@ impl View {
             environment,
             definitions: definitions(runs),
             run: run.clone(),
+            units: quantities(spec).map(|quantity| (quantity.display(), quantity.unit().as_str())).collect(),
             runs: samples.iter().map(|sample| figures(sample, runs)).collect(),
             summary,
         }
@@ -245,7 +263,9 @@ fn figures(sample: &Sample, runs: Runs<'_>) -> RunFigures {
         cell: sample.cell.clone(),
         scenario: sample.scenario.clone(),
         started: sample.started.clone(),
-        valid: sample.outcome.is_valid(),
+        point: sample.point.clone(),
+        slice: sample.slice.as_ref().map(|slice| slice.place),
+        valid: sample.counts(),
         outcome: sample.outcome.clone(),
         total_seconds: sample.total_seconds,
         figures,

@@ -119,7 +119,7 @@ pub fn merge(parts: &[Part], cells: usize) -> Result<Merged, MergeError> {
             .collect();
         if paired {
             // Slices are numbered as they are run; shares have numbered theirs each by itself.
-            of_layer.sort_by(|a, b| (a.part, a.old_turn).cmp(&(b.part, b.old_turn)));
+            of_layer.sort_by_key(|own| (own.part, own.old_turn));
             for (merged, number) in of_layer.iter_mut().zip(turns_before + 1..) {
                 merged.sample.turn = number;
             }

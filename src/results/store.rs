@@ -1,9 +1,10 @@
 //! The results folder: the only file of `results` and `report` that touches the disk.
 //!
 //! ```text
-//! run.json  facts.json  plan.txt  report.md  report.json
+//! run.json  facts.json  plan.txt  report.md  report.json  figures.csv
 //! sources/sources.json  sources/01-x.toml …        every text as written, in the order it was asked for
 //! runs/0001-btree-r1.json …                        one atomic file a turn
+//! charts/tps.svg …                                 the spec's charts
 //! logs/0001-btree-r1/publisher.log …               server logs and the load tool's output
 //! superseded/0001-btree-r1-1.json …                turns that were run again, with their logs
 //! ```
@@ -29,6 +30,7 @@ const SOURCE_LIST: &str = "sources/sources.json";
 const RUNS: &str = "runs";
 const LOGS: &str = "logs";
 const SUPERSEDED: &str = "superseded";
+const CHARTS: &str = "charts";
 
 /// Why a results folder could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -192,10 +194,18 @@ impl Store {
         self.put("plan.txt", plan.as_bytes())
     }
 
-    /// Stores the report in both forms.
-    pub fn put_report(&self, markdown: &str, json: &str) -> Result<(), StoreError> {
+    /// Stores the report in its forms: for people, for machines, and the runs' figures as CSV.
+    pub fn put_report(&self, markdown: &str, json: &str, csv: &str) -> Result<(), StoreError> {
         self.put("report.md", markdown.as_bytes())?;
-        self.put("report.json", json.as_bytes())
+        self.put("report.json", json.as_bytes())?;
+        self.put("figures.csv", csv.as_bytes())
+    }
+
+    /// Stores a chart under its path in the folder, such as `charts/tps.svg`.
+    pub fn put_chart(&self, file: &str, svg: &str) -> Result<(), StoreError> {
+        let folder = self.dir.join(CHARTS);
+        fs::create_dir_all(&folder).map_err(writing(&folder))?;
+        self.put(file, svg.as_bytes())
     }
 
     /// Stores every text as written.
@@ -265,7 +275,10 @@ impl Store {
         let name = sample.name();
         let folder = self.dir.join(SUPERSEDED);
         fs::create_dir_all(&folder).map_err(writing(&folder))?;
-        let free = (1_u32..).find(|copy| !folder.join(format!("{name}-{copy}.json")).exists()).unwrap_or(u32::MAX);
+        let mut free = 1_u32;
+        while folder.join(format!("{name}-{free}.json")).exists() {
+            free += 1;
+        }
         let old_logs = self.logs().join(logs);
         if old_logs.exists() {
             let to = folder.join(format!("{name}-{free}-logs"));

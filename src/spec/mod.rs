@@ -37,9 +37,10 @@ pub use scenario::Scenario;
 pub use schema::schema;
 pub use scope::Chosen;
 pub use tables::builds::{Build, BuildSource};
+pub use tables::charts::{ChartKind, ChartSpec, Course};
 pub use tables::compare::{Compare, Comparison, SCENARIO_AXIS};
 pub use tables::expect::{Claim, Selector, Statistic};
-pub use tables::report::{As, ColumnSpec, Each, PivotSpec, ReportTable, TableSpec};
+pub use tables::report::{As, ColumnSpec, Each, PivotSpec, ReportTable, Shown, TableSpec};
 pub use tables::run::{LEAST_PAIRS, Order, Paired, Run};
 pub use unread::Unread;
 
@@ -47,8 +48,8 @@ use self::root::RawSpec;
 use self::scope::{Names, Scope, is_name, not_yet};
 use self::tables::matrix::Place;
 use self::tables::{
-    builds, compare, expect, matrix, metrics, nodes, phases, publications, report, run, setup, slots, subscriptions,
-    vars, workloads,
+    builds, charts, compare, expect, matrix, metrics, nodes, phases, publications, report, run, setup, slots,
+    subscriptions, vars, workloads,
 };
 use self::template::{Engine, Variables};
 use crate::text::{Code, Issue, Issues, SourceMap, Span};
@@ -123,6 +124,8 @@ pub struct Spec {
     pub claims: Vec<Claim>,
     /// Tables of the report.
     pub tables: Vec<ReportTable>,
+    /// Charts of the report.
+    pub charts: Vec<ChartSpec>,
     /// Axes of the matrix with their values.
     pub axes: IndexMap<String, Vec<VarValue>>,
     /// What is compared.
@@ -256,6 +259,8 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
     let compare = compare::lower(base.compare.as_ref(), &known, &mut issues);
     tell_uncompared(&run, base.compare.as_ref().map(|at| at.span), &mut issues);
     let tables = report::lower(base.report.as_ref(), &known, &mut engine, &mut issues);
+    let raw_charts = base.report.as_ref().map_or(&[][..], |report| &report.value.charts);
+    let charts = charts::lower(raw_charts, &known, &mut engine, &mut issues);
     let name = root.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let spec = Spec {
         title: base.title.map_or(name, |title| title.value),
@@ -266,6 +271,7 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
         unfit,
         claims,
         tables,
+        charts,
         axes: std::mem::take(&mut known.axes),
         compare,
     };

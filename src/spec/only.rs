@@ -133,6 +133,7 @@ impl Spec {
                 .iter()
                 .any(|cell| claim.of.fits(cell) && claim.to.as_ref().is_none_or(|to| to.beside(cell, cells).is_some()))
         });
+        self.charts.retain(|chart| cells.iter().any(|cell| chart.shown.holds(cell)));
         self.tables.retain(|table| cells.iter().any(|cell| table.shown().holds(cell)));
         Ok(())
     }

@@ -8,10 +8,12 @@ mod distribution;
 mod drift;
 mod holm;
 mod interval;
+mod joint;
 mod paired;
 mod random;
 mod rank;
 mod sample;
+mod stop;
 mod verdict;
 mod welch;
 
@@ -23,9 +25,11 @@ pub use holm::{Stepped, holm};
 pub use interval::{
     Interval, MeanEstimate, NoEstimate, RatioEstimate, difference_of_pairs, mean_of_values, ratio_of_pairs,
 };
-pub use paired::{Next, PairEffect, PairedEstimate, Side, Slice, StopRule, pair_effect, paired_estimate};
+pub use joint::{JointVerdict, Judged, joint_verdicts};
+pub use paired::{CarryOver, PairEffect, PairedEstimate, Side, Slice, carry_over, pair_effect, paired_estimate};
 pub use random::SplitMix64;
 pub use rank::{RankMethod, RankTest, mann_whitney, sign_test, wilcoxon_signed_rank};
 pub use sample::Summary;
+pub use stop::{Next, StopRule, smallest_difference};
 pub use verdict::{Bounds, Estimate, Judgement, Neutral, Outcome, ROUNDS_FOR_INTERVAL, judge};
 pub use welch::Welch;

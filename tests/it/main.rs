@@ -1,6 +1,7 @@
 //! One integration binary.
 //!
 //! - `cli`: the program from outside: exit codes, stdout and stderr, flags;
+//! - `comparing`: two stored runs compared, several put together, from records built by hand;
 //! - `consumer`: the slot consumer against a real server;
 //! - `counts`: what is sent is what is counted is what is there, on both engines;
 //! - `cpu`: CPU readings against independent instruments;
@@ -22,6 +23,7 @@
 //! - `tidy`: rules about the source text.
 
 mod cli;
+mod comparing;
 mod consumer;
 mod counts;
 #[cfg(target_os = "linux")]

@@ -2,6 +2,7 @@
 //! becomes valid.
 
 pub(super) mod builds;
+pub(super) mod charts;
 pub(super) mod compare;
 pub(super) mod expect;
 pub(super) mod matrix;

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
+use super::charts::RawChart;
 use super::compare::SCENARIO_AXIS;
 use crate::measure::Quantity;
 use crate::spec::LoweredCell;
@@ -22,8 +23,7 @@ pub(in crate::spec) struct RawReport {
     /// Tables in order.
     pub(in crate::spec) tables: Vec<At<RawTable>>,
     /// Charts in order.
-    #[schemars(skip)]
-    pub(in crate::spec) charts: Option<At<Later>>,
+    pub(in crate::spec) charts: Vec<At<RawChart>>,
 }
 
 /// A table of the report.

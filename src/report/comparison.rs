@@ -1,0 +1,283 @@
+//! The verdict of `[compare]`: at each point of the other axes the change, its interval, and what can be said of it,
+//! jointly over all of them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::figures::Runs;
+use super::format::counted;
+use super::pivot::label;
+use crate::measure;
+use crate::results::pairs::{Cells, effects, whole_pairs};
+use crate::spec::{Compare, Comparison as Pair, LoweredCell};
+use crate::stats::{
+    Better, Comparison, Interval, Judged, PairEffect, PairedEstimate, StopRule, carry_over, joint_verdicts,
+    paired_estimate, smallest_difference,
+};
+
+/// The verdict, decided.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparisonView {
+    /// Side that the verdict is about.
+    pub of: String,
+    /// Side that it is compared with.
+    pub to: String,
+    /// Reference to the metric.
+    pub metric: String,
+    /// Confidence of all verdicts together, and of each interval alone.
+    pub confidence: f64,
+    /// At each point of the other axes.
+    pub rows: Vec<VerdictRow>,
+    /// How it was measured and judged, a sentence or two each.
+    pub rules: Vec<String>,
+}
+
+/// The verdict at one point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VerdictRow {
+    /// Point of the other axes, in words.
+    pub place: String,
+    /// Cell that the verdict is about.
+    pub of: String,
+    /// Cell that it is compared with.
+    pub to: String,
+    /// Pairs or rounds that it rests on.
+    pub n: usize,
+    /// Ratio of the one to the other: geometric mean over pairs or rounds.
+    pub ratio: Option<f64>,
+    /// Its interval, of this cell alone.
+    pub interval: Option<Interval>,
+    /// What can be said, jointly; `None` where the comparison is refused.
+    pub verdict: Option<Comparison>,
+    /// What could be said of this cell alone.
+    pub alone: Comparison,
+    /// Holm's adjusted p.
+    pub adjusted_p: Option<f64>,
+    /// Smallest change, as a share, that this many pairs would have found with a probability of 80 %, jointly.
+    pub smallest: Option<f64>,
+    /// Standard deviation of the pairs' logarithms.
+    pub sd_log: Option<f64>,
+    /// Why the comparison is refused.
+    pub refused: Option<String>,
+    /// Logarithm of the ratio of each pair or round, by its number.
+    pub log_ratios: BTreeMap<u32, f64>,
+}
+
+impl VerdictRow {
+    /// `+1.6 %`; `–` where there is none.
+    pub(super) fn change_text(&self) -> String {
+        self.ratio.map_or_else(|| "–".to_owned(), percent)
+    }
+
+    /// `[-7.0 %, +11.0 %]`.
+    pub(super) fn interval_text(&self) -> String {
+        self.interval.map_or_else(|| "–".to_owned(), |own| format!("[{}, {}]", percent(own.low), percent(own.high)))
+    }
+
+    /// The verdict in words.
+    pub(super) fn verdict_text(&self) -> String {
+        match self.verdict {
+            None => "refused".to_owned(),
+            Some(verdict) => words(verdict).to_owned(),
+        }
+    }
+
+    /// `9.3 %`: the smallest change that would have been seen.
+    pub(super) fn smallest_text(&self) -> String {
+        self.smallest.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0))
+    }
+}
+
+fn percent(ratio: f64) -> String {
+    // A hair below one is no "-0.0 %".
+    let change = (ratio - 1.0) * 100.0;
+    let change = if change.abs() < 0.05 { 0.0 } else { change };
+    format!("{change:+.1} %")
+}
+
+/// A verdict in words.
+pub(super) fn words(verdict: Comparison) -> &'static str {
+    match verdict {
+        Comparison::Better => "better",
+        Comparison::Worse => "worse",
+        Comparison::Higher => "higher",
+        Comparison::Lower => "lower",
+        Comparison::Same => "the same",
+        Comparison::CannotTell => "cannot tell",
+    }
+}
+
+/// What one comparison rests on.
+struct Read<'a> {
+    pair: Pair,
+    of: &'a LoweredCell,
+    to: &'a LoweredCell,
+    log_ratios: BTreeMap<u32, f64>,
+    effects: Vec<PairEffect>,
+}
+
+/// Decides the verdict; `None` of a spec without `[compare]`, or where nothing is to be compared.
+pub(super) fn comparison(runs: Runs<'_>) -> Option<ComparisonView> {
+    let compare = runs.spec.compare.as_ref()?;
+    let read: Vec<Read<'_>> = runs.spec.comparisons().into_iter().map(|pair| read(pair, compare, runs)).collect();
+    let first = read.first()?;
+    let paired = &runs.spec.run.paired;
+    let rule = runs.is_paired().then(|| StopRule {
+        least: paired.least.value,
+        most: paired.most.value,
+        half_width: paired.until.value,
+        confidence: compare.confidence,
+    });
+    let widening = |n: usize| rule.map_or(1.0, |rule| rule.widening(n));
+    let better = match compare.metric.better() {
+        measure::Better::Higher => Some(Better::Higher),
+        measure::Better::Lower => Some(Better::Lower),
+        measure::Better::Neither => None,
+    };
+    let judged: Vec<Judged> = read
+        .iter()
+        .map(|own| Judged {
+            log_ratios: own.log_ratios.values().copied().collect(),
+            widening: widening(own.log_ratios.len()),
+            better,
+            same_within: compare.same_within,
+        })
+        .collect();
+    let level = 1.0 - compare.confidence;
+    let verdicts = joint_verdicts(&judged, level);
+    let cells = read.len().max(1) as f64;
+    let rows: Vec<VerdictRow> = read
+        .iter()
+        .zip(judged.iter().zip(verdicts))
+        .map(|(own, (judged, verdict))| {
+            let logs = &judged.log_ratios;
+            let estimate = paired_estimate(logs, compare.confidence, judged.widening).ok();
+            let sd_log = estimate.as_ref().and_then(|estimate| estimate.sd_log);
+            let refused = rule.and_then(|rule| refusal(&own.effects, rule.half_width));
+            VerdictRow {
+                place: own.pair.name.clone(),
+                of: own.of.name.clone(),
+                to: own.to.name.clone(),
+                n: logs.len(),
+                ratio: estimate.as_ref().map(|estimate| estimate.ratio),
+                interval: estimate.as_ref().and_then(|estimate: &PairedEstimate| estimate.interval),
+                verdict: refused.is_none().then_some(verdict.outcome),
+                alone: verdict.alone,
+                adjusted_p: verdict.adjusted_p,
+                smallest: sd_log.and_then(|sd| smallest_difference(sd * judged.widening, logs.len(), level / cells)),
+                sd_log,
+                refused,
+                log_ratios: own.log_ratios.clone(),
+            }
+        })
+        .collect();
+    let side = |cell: &LoweredCell, value: &str| label(&[cell], &compare.axis, value);
+    Some(ComparisonView {
+        of: side(first.of, &compare.of),
+        to: side(first.to, &compare.to),
+        metric: compare.metric.display(),
+        confidence: compare.confidence,
+        rules: rules(runs, compare, &rows, rule),
+        rows,
+    })
+}
+
+fn read<'a>(pair: Pair, compare: &Compare, runs: Runs<'a>) -> Read<'a> {
+    let (of, to) = (&runs.spec.cells[pair.of], &runs.spec.cells[pair.to]);
+    if runs.is_paired() {
+        let cells = Cells { of: (&of.name, &of.scenario), to: (&to.name, &to.scenario) };
+        let slices = runs.spec.run.paired.slices.value;
+        let found = effects(&whole_pairs(runs.samples, cells, &compare.metric, slices));
+        let log_ratios = found.iter().map(|(pair, effect)| (*pair, effect.log_ratio)).collect();
+        return Read { pair, of, to, log_ratios, effects: found.into_values().collect() };
+    }
+    let others = runs.rounds(&to.name);
+    let ratio = |(round, own): (u32, Vec<_>)| {
+        let own = runs.read_round(&own, &compare.metric).ok().filter(|value| *value > 0.0)?;
+        let other = runs.read_round(others.get(&round)?, &compare.metric).ok().filter(|value| *value > 0.0)?;
+        Some((round, (own / other).ln()))
+    };
+    let log_ratios = runs.rounds(&of.name).into_iter().filter_map(ratio).collect();
+    Read { pair, of, to, log_ratios, effects: Vec::new() }
+}
+
+/// Why slices side by side are not to be trusted: what one side leaves behind shows in the other's next slice.
+fn refusal(effects: &[PairEffect], bound: f64) -> Option<String> {
+    let found = carry_over(effects, bound).filter(|found| found.against_pairing)?;
+    let interval = found.interval?;
+    Some(format!(
+        "carry-over: a slice after one of its own side gives {} [{}, {}] (99 %) of one after the other side, so that the \
+         two sides are not measured apart; use order = \"shuffled\"",
+        percent(found.ratio),
+        percent(interval.low),
+        percent(interval.high)
+    ))
+}
+
+/// How it was measured and judged.
+fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule: Option<StopRule>) -> Vec<String> {
+    let mut out = Vec::new();
+    let confidence = format!("{:.0} %", compare.confidence * 100.0);
+    let paired = &runs.spec.run.paired;
+    match rule {
+        Some(rule) => {
+            out.push(format!(
+                "Each pair is fresh servers of both sides, up at once, with {} slices of each in the order A B B A (the \
+                 side that begins alternates); the change is the geometric mean over pairs, and the interval Student's t \
+                 over the pairs' mean log ratios, {confidence} for each cell alone.",
+                paired.slices.value
+            ));
+            out.push(format!(
+                "A cell was done when its interval was as narrow as ± {} % (from {} pairs on), whatever it said, or at {} \
+                 pairs; since that ends a little too often on pairs that agree by chance, standard errors are multiplied \
+                 by 1 + 0.75/n.",
+                (rule.half_width * 1e4).round() / 100.0,
+                rule.least,
+                rule.most
+            ));
+        }
+        None => out.push(format!(
+            "The change is the geometric mean of the ratios within rounds, and the interval Student's t on their \
+             logarithms, {confidence} for each cell alone."
+        )),
+    }
+    let same = compare.same_within.map_or_else(
+        || "no margin is stated, so that nothing is called the same".to_owned(),
+        |margin| format!("the same: within ± {} %", margin * 100.0),
+    );
+    out.push(format!(
+        "Verdicts are joint over {} by Holm's method: the probability of any wrong one is at most {:.0} %; {same}. The last \
+         column is the smallest change that this many would have found with a probability of 80 %.",
+        counted(rows.len(), "cell"),
+        (1.0 - compare.confidence) * 100.0
+    ));
+    let open: Vec<&str> = rows
+        .iter()
+        .filter(|row| row.verdict == Some(Comparison::CannotTell) && row.alone != Comparison::CannotTell)
+        .map(|row| row.place.as_str())
+        .collect();
+    if !open.is_empty() {
+        out.push(format!("Alone, but not jointly, a verdict could be given for {}.", open.join("; ")));
+    }
+    for row in rows {
+        if let Some(refused) = &row.refused {
+            out.push(format!("{}: refused, {refused}.", row.place));
+        }
+    }
+    let spreads: Vec<f64> = rows.iter().filter_map(|row| row.sd_log).collect();
+    if let (Some(_), Some(spread)) = (rule, crate::stats::Summary::of(&spreads)) {
+        out.push(format!(
+            "Fresh pairs differed by {:.1} % (standard deviation, median over cells; {:.1} to {:.1} %).",
+            spread.median * 100.0,
+            spread.min * 100.0,
+            spread.max * 100.0
+        ));
+        out.push(
+            "A slice is short: what comes seldom, such as a checkpoint or a vacuum, is in few of them or in none, and the \
+             change is that of the time between."
+                .to_owned(),
+        );
+    }
+    out
+}

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::plan::shard::Shard;
+
 /// Declarative benchmarks of PostgreSQL replication.
 ///
 /// `runner SPEC` reads a TOML spec, builds disposable PostgreSQL nodes on this machine, wires their replication,
@@ -38,7 +40,10 @@ Try:
   runner specs/replica_identity_full.toml
   runner specs/replica_identity_full.toml --quick
   runner specs/replica_identity_full.toml --set rows=10000 --set run.rounds=5 --set postgres.version=16
-  runner plan specs/replica_identity_full.toml";
+  runner plan specs/replica_identity_full.toml
+  runner specs/replica_identity_full.toml --only btree
+  runner resume results/replica_identity_full-20260803T120005
+  runner compare results/before results/after --same-within 2%";
 
 /// What to do instead of running specs.
 #[derive(Debug, Subcommand)]
@@ -49,6 +54,12 @@ pub enum Command {
     Plan(PlanArgs),
     /// Render the report of a results folder again.
     Report(ReportArgs),
+    /// Go on with a run that was interrupted or killed, or run again what failed.
+    Resume(ResumeArgs),
+    /// Make one results folder of several: shards, or repeats of the same run.
+    Merge(MergeArgs),
+    /// Compare two results folders, cell by cell and metric by metric.
+    Compare(CompareArgs),
     /// List the metrics that claims and tables may name.
     Metrics {
         /// How to print.
@@ -90,6 +101,10 @@ pub struct SpecArgs {
     /// their names.
     #[arg(long, value_name = "NAME=WHAT")]
     pub build: Vec<String>,
+    /// Only these cells: NAME=GLOB of axes or `scenario`, with commas where all must fit, or a scenario's name; repeatable,
+    /// for those of any. In a glob `*` is any text and `?` any character.
+    #[arg(long, value_name = "CELLS")]
+    pub only: Vec<String>,
     /// Run both sides of [compare] alike, to see what this machine calls a difference where there is none.
     #[arg(long)]
     pub aa: bool,
@@ -122,7 +137,117 @@ pub struct RunArgs {
     /// A claim that cannot be told is a failure too.
     #[arg(long)]
     pub strict: bool,
+    /// Run only the K-th of N shares, for N machines; what is compared within a round stays on one. `runner merge` puts
+    /// the results folders together.
+    #[arg(long, value_name = "K/N")]
+    pub shard: Option<Shard>,
 }
+
+/// Which run to go on with.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = RESUME_HELP)]
+pub struct ResumeArgs {
+    /// Its results folder.
+    pub dir: PathBuf,
+    /// Folder of PostgreSQL programs; repeatable, searched before those that the run was started with.
+    #[arg(long, value_name = "DIR")]
+    pub pg_bin: Vec<PathBuf>,
+    /// User that servers run as; default that of the run.
+    #[arg(long, value_name = "USER")]
+    pub run_as: Option<String>,
+    /// Folder for the nodes' data; default that of the run.
+    #[arg(long, value_name = "DIR")]
+    pub work_dir: Option<PathBuf>,
+    /// Install nothing; fail if something is missing.
+    #[arg(long)]
+    pub offline: bool,
+    /// Leave the nodes of the last run running, and print how to reach them (`runner clean` removes them).
+    #[arg(long)]
+    pub keep: bool,
+    /// A claim that cannot be told is a failure too.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+const RESUME_HELP: &str = "\
+The spec and its flags are read from the folder, as they were. Runs that are valid stay; those that failed, were
+interrupted or are missing are run, and what was stored of them before is kept in DIR/superseded and counts nowhere.
+Refused if the same would not be run again: another PostgreSQL, another client program.
+
+Call it from the folder that the run was started in. Exit codes are those of a run.";
+
+/// Which results to put together.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = MERGE_HELP)]
+pub struct MergeArgs {
+    /// Results folders; nothing in them is changed.
+    #[arg(value_name = "DIR", required = true, num_args = 1..)]
+    pub dirs: Vec<PathBuf>,
+    /// The results folder to make.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// A claim that cannot be told is a failure too.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+const MERGE_HELP: &str = "\
+Shards of one run (--shard K/N) are put together with their rounds as they are. Repeats of a run follow one another: the
+rounds of the second begin after those of the first. Refused unless all ran the same on the same PostgreSQL; other
+hosts are warned of.
+
+    runner SPEC --shard 1/2 --out a    # on one machine
+    runner SPEC --shard 2/2 --out b    # on another
+    runner merge a b --out both";
+
+/// What to compare.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = COMPARE_HELP)]
+pub struct CompareArgs {
+    /// Results folder of before.
+    pub old: PathBuf,
+    /// Results folder of after.
+    pub new: PathBuf,
+    /// Metric as WINDOW.METRIC{label=value}, or the name of a computed one; repeatable. Default those of the tables and
+    /// claims.
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Vec<String>,
+    /// Margin within which a change does not matter, such as 2%: allows the verdict "same".
+    #[arg(long, value_name = "PERCENT")]
+    pub same_within: Option<String>,
+    /// End with 1 if the whole interval of a ratio is beyond: METRIC slower|faster|higher|lower|more|less PERCENT, such as
+    /// 'load.tps slower 3%'; repeatable.
+    #[arg(long, value_name = "RULE")]
+    pub fail_if: Vec<String>,
+    /// A --fail-if that cannot be excluded is a failure too.
+    #[arg(long)]
+    pub strict: bool,
+    /// Compare cells that do not do the same, too.
+    #[arg(long)]
+    pub anyway: bool,
+    /// Markdown for people, JSON for machines.
+    #[arg(long, value_enum, default_value_t = CompareFormat::Markdown)]
+    pub format: CompareFormat,
+}
+
+/// Forms of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CompareFormat {
+    /// For people.
+    Markdown,
+    /// For machines.
+    Json,
+}
+
+const COMPARE_HELP: &str = "\
+For each cell and metric: the ratio of the geometric means NEW/OLD over the rounds, its 95 % interval (Welch's t on the
+logarithms: rounds of two runs are not pairs), and whether it is better, worse, the same or cannot be told, jointly for
+all rows at 95 % by Holm's method. What is not the same in the two runs is said first.
+
+    runner compare results/before results/after --same-within 2%
+    runner compare before after --metric load.tps --fail-if 'load.tps slower 3%' --strict
+
+Exit codes: 0; 1 if a --fail-if holds (with --strict also if it cannot be excluded); 2 if the two cannot be compared.";
 
 /// How to print a plan.
 #[derive(Debug, Clone, Args)]

@@ -2,12 +2,15 @@
 
 mod check;
 mod clean;
+mod compare;
 mod machine;
+mod merge;
 mod metrics;
 mod plan;
 mod postgres;
 mod progress;
 mod report;
+mod resume;
 mod run;
 mod texts;
 
@@ -38,6 +41,9 @@ pub fn main(cli: Cli) -> ExitCode {
         Some(Command::Check(arguments)) => check::check(&arguments),
         Some(Command::Plan(arguments)) => plan::plan(&arguments),
         Some(Command::Report(arguments)) => report::report(&arguments),
+        Some(Command::Resume(arguments)) => resume::resume(&arguments),
+        Some(Command::Merge(arguments)) => merge::merge(&arguments),
+        Some(Command::Compare(arguments)) => compare::compare(&arguments),
         Some(Command::Metrics { format }) => metrics::metrics(format == Format::Json),
         Some(Command::Schema) => out(&crate::spec::schema()).map(|()| exit::WELL),
         Some(Command::Postgres { command }) => postgres::postgres(&command),

@@ -28,7 +28,7 @@ pub(super) fn report(arguments: &ReportArgs) -> Result<u8, Refused> {
     let stored = store.sources().map_err(wrong)?;
     let options = Options { quick: record.quick, aa: record.aa };
     let gone = |_: &Path| Err(std::io::Error::other("it is not in the results folder"));
-    let Loaded { sources, spec, mut issues } = texts::from_sources(stored, &root, options, gone)?;
+    let Loaded { sources, spec, mut issues } = texts::from_sources(stored, &root, options, &record.only, gone)?;
     plan::plan(&spec, &sources, &facts, &mut issues);
     Loaded::refuse(issues, &sources)?;
     let spec = match &arguments.spec {
@@ -43,6 +43,7 @@ pub(super) fn report(arguments: &ReportArgs) -> Result<u8, Refused> {
                 set: flags("--set "),
                 quick: record.quick,
                 build: flags("--build "),
+                only: record.only.clone(),
                 aa: record.aa,
                 pg_bin: Vec::new(),
             };
@@ -113,14 +114,12 @@ pub(super) fn record(
             }
         }
     }
-    let command =
-        std::env::args().skip(1).map(|word| crate::text::quote::shell_word(&word)).collect::<Vec<_>>().join(" ");
     RunRecord {
         format: FORMAT,
         spec_name: path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()),
         spec_path: path.display().to_string(),
         title: spec.title.clone(),
-        command: format!("runner {command}"),
+        command: command(),
         runner_version: env!("CARGO_PKG_VERSION").to_owned(),
         started: started.to_string(),
         finished: None,
@@ -129,6 +128,11 @@ pub(super) fn record(
         seed: spec.run.seed.value,
         quick,
         aa,
+        only: Vec::new(),
+        shard: None,
+        resumed: Vec::new(),
+        merged: Vec::new(),
+        call: None,
         expected: Some(plan::estimate::estimate(plan)).filter(|own| own.unknown.is_empty()).map(|own| own.time_words()),
         warnings: plan.warnings.clone(),
         interrupted: false,
@@ -145,6 +149,12 @@ pub(super) fn record(
         by_version: plan.by_version.clone(),
         data_folders: IndexMap::new(),
     }
+}
+
+/// The command line, as a shell would take it.
+pub(super) fn command() -> String {
+    let words = std::env::args().skip(1).map(|word| crate::text::quote::shell_word(&word)).collect::<Vec<_>>();
+    format!("runner {}", words.join(" "))
 }
 
 fn build(node: &NodePlan) -> Build {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use tokio::sync::{Mutex, watch};
@@ -15,9 +16,13 @@ use crate::cli::RunArgs;
 use crate::execute::{self, Surroundings, stop};
 use crate::exit;
 use crate::lab::{Installation, Lab, LabOptions, user};
-use crate::plan::facts::Wanted;
+use crate::plan::facts::{Facts, Wanted};
+use crate::plan::shard::{self, Shard};
 use crate::plan::{self, Plan, display};
 use crate::results::store::Store;
+use crate::results::{Call, RunRecord, Sample, Shares};
+use crate::spec::Spec;
+use crate::text::SourceMap;
 
 pub(super) fn run(arguments: &RunArgs) -> Result<u8, Refused> {
     if arguments.out.is_some() && arguments.spec.specs.len() > 1 {
@@ -37,39 +42,16 @@ pub(super) fn run(arguments: &RunArgs) -> Result<u8, Refused> {
 
 async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
     let loaded = texts::load(path, &arguments.spec)?;
-    let stop = stop::watch_signals(die).map_err(|error| Refused::Failed(format!("watch for signals: {error}")))?;
-    let run_as =
-        user::choose(user::effective_uid(), arguments.run_as.as_deref(), std::env::var("SUDO_USER").ok().as_deref())
-            .await
-            .map_err(|error| Refused::CannotStart(error.to_string()))?;
-
-    let questions = plan::questions(&loaded.spec, &loaded.sources);
-    let missing = match (loaded.issues.is_empty(), arguments.offline) {
-        // A spec with mistakes is not run: nothing is installed for it.
-        (false, _) => Missing::LeaveOut,
-        (true, true) => Missing::Refuse,
-        (true, false) => Missing::Install,
+    let stop = watch_signals()?;
+    let Planned { sources, spec, mut plan, facts, installations } =
+        planned(loaded, &arguments.spec.pg_bin, arguments.offline).await?;
+    let at = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let call = Call {
+        pg_bin: arguments.spec.pg_bin.iter().map(at).collect(),
+        run_as: arguments.run_as.clone(),
+        work_dir: arguments.work_dir.as_ref().map(at),
     };
-    let (facts, installations) = machine::answer(&questions, &arguments.spec.pg_bin, missing).await?;
-    let Loaded { sources, spec, mut issues } = loaded;
-    let plan = plan::plan(&spec, &sources, &facts, &mut issues);
-    Loaded::refuse(issues, &sources)?;
-
-    let mut options = LabOptions::new(
-        machine::cache()?,
-        run_as,
-        Some(guard_command()?),
-        std::env::var_os("TMPDIR").map(PathBuf::from).as_deref(),
-    );
-    options.scratch = arguments
-        .work_dir
-        .as_ref()
-        .map(std::path::absolute)
-        .transpose()
-        .map_err(|error| Refused::Call(format!("--work-dir: {error}")))?;
-    options.reach = installations.values().map(|installation| installation.bin.clone()).collect();
-    options.reach.extend(plan.tools.values().filter_map(|tool| tool.bin.clone()));
-    let lab = Mutex::new(Lab::open(options).await.map_err(|error| Refused::CannotStart(error.to_string()))?);
+    let lab = open_lab(&call, &installations, &plan).await?;
 
     let started = jiff::Timestamp::now();
     let name = path.file_stem().map_or_else(|| "run".to_owned(), |stem| stem.to_string_lossy().into_owned());
@@ -79,19 +61,123 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
     }
     .map_err(|error| Refused::Call(error.to_string()))?;
     let mut record = report::record(path, &spec, &sources, &plan, (arguments.spec.quick, arguments.spec.aa), started);
+    record.only.clone_from(&arguments.spec.only);
+    record.call = Some(call).filter(|call| *call != Call::default());
     let stored = |result: Result<(), crate::results::store::StoreError>| {
         result.map_err(|error| Refused::Failed(error.to_string()))
     };
     stored(store.put_sources(&sources))?;
-    stored(store.put_run(&record))?;
     stored(store.put_facts(&facts))?;
     stored(store.put_plan(&display::text(&plan, &spec, &sources, &facts.left_out)))?;
-    say(&format!("{}: {} run(s), results in {}\n", spec.title, plan.turns.len(), store.dir().display()));
+    let whole = plan.turns.len();
+    let mut comparisons = None;
+    if let Some(shard) = arguments.shard {
+        record.shard = Some(take_share(&mut plan, &spec, shard, &mut comparisons));
+        record.expected = None;
+    }
+    stored(store.put_run(&record))?;
+    let share = if plan.turns.len() < whole { format!(" of {whole}") } else { String::new() };
+    say(&format!("{}: {}{share} run(s), results in {}\n", spec.title, plan.turns.len(), store.dir().display()));
+    let going = Going { store, spec, plan, installations, stop, comparisons, before: Vec::new(), whole };
+    go(going, lab, record, (arguments.keep, arguments.strict), &arguments.spec.pg_bin).await
+}
 
-    let done = perform(&plan, &spec, &installations, &lab, &store, arguments.keep, &stop).await;
+/// Leaves the share of this machine in the plan, and names it.
+pub(super) fn take_share(plan: &mut Plan, spec: &Spec, shard: Shard, comparisons: &mut Option<Vec<usize>>) -> Shares {
+    let whole = plan.turns.len();
+    match &plan.paired {
+        Some(paired) => *comparisons = Some(shard::share_of_comparisons(paired.comparisons.len(), shard)),
+        None => plan.turns = shard::share(&plan.turns, &shard::groups(spec), shard),
+    }
+    let counted = |turns: usize| plan.paired.is_none().then_some(turns);
+    Shares { numbers: vec![shard.number], of: shard.of, turns: counted(plan.turns.len()), whole: counted(whole) }
+}
+
+/// A plan with what it was made of.
+pub(super) struct Planned {
+    pub(super) sources: Arc<SourceMap>,
+    pub(super) spec: Spec,
+    pub(super) plan: Plan,
+    pub(super) facts: Facts,
+    pub(super) installations: BTreeMap<Wanted, Installation>,
+}
+
+/// Finds or installs what a spec asks for, and plans it.
+pub(super) async fn planned(loaded: Loaded, pg_bin: &[PathBuf], offline: bool) -> Result<Planned, Refused> {
+    let questions = plan::questions(&loaded.spec, &loaded.sources);
+    let missing = match (loaded.issues.is_empty(), offline) {
+        // A spec with mistakes is not run: nothing is installed for it.
+        (false, _) => Missing::LeaveOut,
+        (true, true) => Missing::Refuse,
+        (true, false) => Missing::Install,
+    };
+    let (facts, installations) = machine::answer(&questions, pg_bin, missing).await?;
+    let Loaded { sources, spec, mut issues } = loaded;
+    let plan = plan::plan(&spec, &sources, &facts, &mut issues);
+    Loaded::refuse(issues, &sources)?;
+    Ok(Planned { sources, spec, plan, facts, installations })
+}
+
+/// From here on an interrupt ends the run in order.
+pub(super) fn watch_signals() -> Result<watch::Receiver<bool>, Refused> {
+    stop::watch_signals(die).map_err(|error| Refused::Failed(format!("watch for signals: {error}")))
+}
+
+/// The lab of a plan.
+pub(super) async fn open_lab(
+    call: &Call,
+    installations: &BTreeMap<Wanted, Installation>,
+    plan: &Plan,
+) -> Result<Mutex<Lab>, Refused> {
+    let run_as =
+        user::choose(user::effective_uid(), call.run_as.as_deref(), std::env::var("SUDO_USER").ok().as_deref())
+            .await
+            .map_err(|error| Refused::CannotStart(error.to_string()))?;
+    let mut options = LabOptions::new(
+        machine::cache()?,
+        run_as,
+        Some(guard_command()?),
+        std::env::var_os("TMPDIR").map(PathBuf::from).as_deref(),
+    );
+    options.scratch = call
+        .work_dir
+        .as_ref()
+        .map(std::path::absolute)
+        .transpose()
+        .map_err(|error| Refused::Call(format!("--work-dir: {error}")))?;
+    options.reach = installations.values().map(|installation| installation.bin.clone()).collect();
+    options.reach.extend(plan.tools.values().filter_map(|tool| tool.bin.clone()));
+    Ok(Mutex::new(Lab::open(options).await.map_err(|error| Refused::CannotStart(error.to_string()))?))
+}
+
+/// A run that is about to begin, or to go on.
+pub(super) struct Going {
+    pub(super) store: Store,
+    pub(super) spec: Spec,
+    /// With the turns that are run here and now.
+    pub(super) plan: Plan,
+    pub(super) installations: BTreeMap<Wanted, Installation>,
+    pub(super) stop: watch::Receiver<bool>,
+    /// Of a paired comparison: those that are run here; `None` for all.
+    pub(super) comparisons: Option<Vec<usize>>,
+    /// Turns that are there already.
+    pub(super) before: Vec<Sample>,
+    /// Turns of the whole plan.
+    pub(super) whole: usize,
+}
+
+/// Runs it, closes the lab, and renders the report.
+pub(super) async fn go(
+    going: Going,
+    lab: Mutex<Lab>,
+    mut record: RunRecord,
+    (keep, strict): (bool, bool),
+    pg_bin: &[PathBuf],
+) -> Result<u8, Refused> {
+    let done = perform(&going, &lab, keep).await;
     let mut lab = lab.into_inner();
-    let closed = if arguments.keep && done.is_ok() && !*stop.borrow() {
-        keep(&mut lab, &arguments.spec.pg_bin).await
+    let closed = if keep && done.is_ok() && !*going.stop.borrow() {
+        leave_running(&mut lab, pg_bin).await
     } else {
         lab.close().await.map_err(|error| error.to_string())
     };
@@ -100,23 +186,19 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
         say(&format!("warning: not everything could be removed: {error}\n"));
     }
     record.finished = Some(jiff::Timestamp::now().to_string());
-    record.interrupted = *stop.borrow();
-    stored(store.put_run(&record))?;
-    let (markdown, code) = report::render(&store, &spec, &record, arguments.strict)?;
+    record.interrupted = *going.stop.borrow();
+    going.store.put_run(&record).map_err(|error| Refused::Failed(error.to_string()))?;
+    let (markdown, code) = report::render(&going.store, &going.spec, &record, strict)?;
     out(&markdown)?;
-    say(&format!("report: {}\n", store.report_path().display()));
+    say(&format!("report: {}\n", going.store.report_path().display()));
+    if record.interrupted {
+        say(&format!("to go on: runner resume {}\n", going.store.dir().display()));
+    }
     Ok(if record.interrupted { exit::INTERRUPTED } else { code })
 }
 
-async fn perform(
-    plan: &Plan,
-    spec: &crate::spec::Spec,
-    installations: &BTreeMap<Wanted, Installation>,
-    lab: &Mutex<Lab>,
-    store: &Store,
-    keep: bool,
-    stop: &watch::Receiver<bool>,
-) -> Result<(), Refused> {
+async fn perform(going: &Going, lab: &Mutex<Lab>, keep: bool) -> Result<(), Refused> {
+    let Going { store, spec, plan, installations, stop, .. } = going;
     let by_node = plan
         .cells
         .iter()
@@ -133,8 +215,9 @@ async fn perform(
         tools: plan.tools.clone(),
         seed: spec.run.seed.value,
         logs: store.logs(),
-        comparisons: None,
-        before: Vec::new(),
+        comparisons: going.comparisons.clone(),
+        whole: u32::try_from(going.whole).unwrap_or(u32::MAX),
+        before: going.before.clone(),
         keep,
     };
     let mut progress = Progress::new();
@@ -146,7 +229,7 @@ async fn perform(
 }
 
 /// Leaves the nodes of the last run running and says how to reach them. A server's own installation may have no psql.
-async fn keep(lab: &mut Lab, pg_bin: &[PathBuf]) -> Result<(), String> {
+async fn leave_running(lab: &mut Lab, pg_bin: &[PathBuf]) -> Result<(), String> {
     let nodes = lab.keep().await.map_err(|error| error.to_string())?;
     let found = match machine::cache() {
         Ok(cache) => machine::search(pg_bin, Vec::new(), &cache).await.ok(),

@@ -30,6 +30,12 @@ impl Loaded {
 pub(super) fn load(path: &Path, arguments: &SpecArgs) -> Result<Loaded, Refused> {
     let mut sources = SourceMap::default();
     let root = normal(path);
+    if root.join("run.json").is_file() {
+        let dir = root.display();
+        return Err(Refused::Call(format!(
+            "`{dir}` is a results folder, not a spec; to go on after an interrupt: `runner resume {dir}`, to render its report: `runner report {dir}`"
+        )));
+    }
     match std::fs::read_to_string(&root) {
         Ok(text) => sources.add(&root, text),
         Err(error) => return Err(Refused::Call(format!("cannot read the spec `{}`: {error}", root.display()))),
@@ -48,7 +54,7 @@ pub(super) fn load(path: &Path, arguments: &SpecArgs) -> Result<Loaded, Refused>
         sources.add_flag(format!("--build {flag}"), text);
     }
     let options = Options { quick: arguments.quick, aa: arguments.aa };
-    from_sources(sources, &root, options, |path| std::fs::read_to_string(path))
+    from_sources(sources, &root, options, &arguments.only, |path| std::fs::read_to_string(path))
 }
 
 /// Reads a spec from texts, fetching what is missing.
@@ -56,11 +62,19 @@ pub(super) fn from_sources(
     mut sources: SourceMap,
     root: &Path,
     options: Options,
+    only: &[String],
     fetch: impl Fn(&Path) -> std::io::Result<String>,
 ) -> Result<Loaded, Refused> {
     loop {
         match read(root, &sources, options) {
-            Read::Done(spec, issues) => return Ok(Loaded { sources: Arc::new(sources), spec: *spec, issues }),
+            Read::Done(mut spec, issues) => {
+                match spec.keep_only(only) {
+                    // Of a spec with mistakes not everything is known that could be kept.
+                    Err(error) if issues.is_empty() => return Err(Refused::Call(format!("--only: {error}"))),
+                    _ => {}
+                }
+                return Ok(Loaded { sources: Arc::new(sources), spec: *spec, issues });
+            }
             Read::Missing(paths) => {
                 for path in paths {
                     match fetch(&path) {

@@ -39,6 +39,8 @@ pub struct Surroundings<'a> {
     pub logs: PathBuf,
     /// Of a paired comparison: those that are run here; `None` for all.
     pub comparisons: Option<Vec<usize>>,
+    /// Turns of the whole plan, of which those of `plan` may be a part.
+    pub whole: u32,
     /// Turns that are there already, of a run that is gone on with.
     pub before: Vec<Sample>,
     /// Whether the nodes of the last turn are left running.
@@ -57,15 +59,16 @@ pub async fn run(
     if let Some(paired) = &plan.paired {
         return paired::run(plan, paired, surroundings, stop, observe, save).await;
     }
-    let of = u32::try_from(plan.turns.len()).unwrap_or(u32::MAX);
-    for (index, turn) in plan.turns.iter().enumerate() {
+    let last = plan.turns.last().map_or(0, |turn| turn.number);
+    let of = surroundings.whole;
+    for turn in &plan.turns {
         if *stop.borrow() {
             break;
         }
-        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let number = turn.number;
         let cell = &plan.cells[turn.cell];
         observe(Event::Turn { cell: &cell.name, round: turn.round, turn: number, of });
-        let sample = one(cell, *turn, number, surroundings, stop, observe, number == of).await;
+        let sample = one(cell, *turn, surroundings, stop, observe, number == last).await;
         save(&sample)?;
         observe(Event::Ended(&sample));
     }
@@ -75,7 +78,6 @@ pub async fn run(
 async fn one(
     cell: &Cell,
     turn: Turn,
-    number: u32,
     surroundings: &mut Surroundings<'_>,
     stop: &watch::Receiver<bool>,
     observe: &mut dyn FnMut(Event<'_>),
@@ -83,7 +85,7 @@ async fn one(
 ) -> Sample {
     let began = std::time::Instant::now();
     let started = sitting::now();
-    let logs = surroundings.logs.join(turn_name(number, &cell.name, turn.round));
+    let logs = surroundings.logs.join(turn_name(turn.number, &cell.name, turn.round));
     let mut plan = cell.turn.clone();
     if last && surroundings.keep {
         plan.down.clear();
@@ -107,7 +109,7 @@ async fn one(
         point: cell.point.clone(),
         round: turn.round,
         slice: None,
-        turn: number,
+        turn: turn.number,
         started,
         outcome: result.outcome,
         phases: result.phases,

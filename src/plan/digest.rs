@@ -52,6 +52,30 @@ pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
         line(&cell.scenario.windows);
         line(&cell.turn);
     }
+    short(hash)
+}
+
+/// Digest of what one cell does: instructions, loads and windows. Servers are not in it, so that one may be compared with
+/// another: versions and settings are told apart by themselves.
+pub(super) fn of_cell(cell: &Cell, with_instructions: bool) -> String {
+    let mut hash = Sha256::new();
+    let mut line = |part: &dyn std::fmt::Debug| hash.update(format!("{part:?}\n").as_bytes());
+    for load in cell.scenario.workloads.values() {
+        let scripts: Vec<(&String, _)> = load.scripts.iter().map(|script| (&script.text, script.weight)).collect();
+        let rate = load.rate.as_ref().map(|rate| rate.value);
+        let limit = load.latency_limit.as_ref().map(|limit| limit.value);
+        line(&(&load.node, load.clients.value, load.pgbench_threads(), load.extent, load.protocol.value, scripts));
+        line(&(load.engine.value.as_str(), rate, limit, load.max_tries.value));
+    }
+    line(&cell.scenario.windows);
+    if with_instructions {
+        line(&cell.turn);
+    }
+    short(hash)
+}
+
+/// The first half of a digest, in hexadecimal.
+fn short(hash: Sha256) -> String {
     hash.finalize().iter().take(16).fold(String::new(), |mut out, byte| {
         write!(out, "{byte:02x}").expect("writing to a string cannot fail");
         out

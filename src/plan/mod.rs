@@ -15,6 +15,7 @@ pub mod order;
 pub mod paired;
 pub mod pgbench;
 mod phase;
+pub mod shard;
 pub mod shell;
 mod since;
 pub mod sql;
@@ -51,6 +52,19 @@ pub struct Cell {
     pub nodes: IndexMap<String, NodePlan>,
     /// Instructions of one turn.
     pub turn: TurnPlan,
+}
+
+impl Cell {
+    /// Digest of what it does on its servers, whichever these are: where it is the same, figures of two runs are of the
+    /// same work. Instructions depend on the servers' major version; without them only loads and windows are in it.
+    pub fn digest(&self, with_instructions: bool) -> String {
+        digest::of_cell(self, with_instructions)
+    }
+
+    /// Major versions of its nodes, as far as they are known.
+    pub fn majors(&self) -> Vec<Option<u32>> {
+        self.nodes.values().map(|node| node.build.as_ref().map(|build| build.release.major)).collect()
+    }
 }
 
 /// The whole run, decided.

@@ -6,6 +6,8 @@ use crate::stats::SplitMix64;
 /// One turn to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
+    /// Position in the whole plan, from 1.
+    pub number: u32,
     /// Round, from 1.
     pub round: u32,
     /// Index of the cell.
@@ -25,7 +27,10 @@ pub fn turns(cells: usize, rounds: u32, order: Order, seed: u64) -> Vec<Turn> {
                 indices.swap(last, random.below(last + 1));
             }
         }
-        out.extend(indices.into_iter().map(|cell| Turn { round, cell }));
+        for cell in indices {
+            let number = u32::try_from(out.len() + 1).unwrap_or(u32::MAX);
+            out.push(Turn { number, round, cell });
+        }
     }
     out
 }

@@ -49,6 +49,8 @@ pub(super) fn environment(run: &RunRecord, runs: Runs<'_>) -> EnvironmentView {
     };
     line("Command", if run.command.is_empty() { String::new() } else { format!("`{}`", run.command) });
     line("When", when(run, runs));
+    line("Gone on with", run.resumed.iter().map(|moment| to_second(moment)).collect::<Vec<_>>().join(", "));
+    line("Put together from", run.merged.join("; "));
     line("Runs", order(run, runs));
     line("Each run", building(runs));
     line("Phases", phases(runs));

@@ -14,7 +14,7 @@ use super::differences::{DifferencesView, differences};
 use super::environment::{EnvironmentView, environment, versions_text};
 use super::excluded::{ExcludedRun, FailedTransactions, excluded, failed_transactions};
 use super::figures::Runs;
-use super::format::counted;
+use super::format::{counted, listed};
 use super::honesty::honesty;
 use super::ledger::{LedgerView, ledger};
 use super::notes::notes;
@@ -22,6 +22,7 @@ use super::summary::Summary;
 use super::tables::{TableView, table};
 use super::texts::{TextView, texts};
 use crate::measure::NodeSeries;
+use crate::results::merge::shard_words;
 use crate::results::record::FORMAT;
 use crate::results::{Convergence, NodeRecord, Outcome, RunRecord, Sample};
 
@@ -128,7 +129,8 @@ impl View {
         let failed_transactions = failed_transactions(runs);
         let rounds = if run.rounds == 0 { spec.run.rounds.value } else { run.rounds } as usize;
         // How many pairs there will be is known only in the end.
-        let planned = if runs.is_paired() { None } else { Some(rounds * spec.cells.len()) };
+        let share = run.shard.as_ref().and_then(|shard| shard.turns);
+        let planned = if runs.is_paired() { None } else { Some(share.unwrap_or(rounds * spec.cells.len())) };
         let ended = run.finished.is_some();
         let summary = Summary::of(planned, (run.interrupted, ended), samples, &excluded, &claims);
         let environment = environment(run, runs);
@@ -164,6 +166,17 @@ fn stamps(run: &RunRecord, summary: &Summary, failed: &[FailedTransactions]) -> 
     if run.aa {
         stamps.push("A/A: both sides of the comparison are alike; what differs is what this machine does.".to_owned());
     }
+    if !run.only.is_empty() {
+        let patterns: Vec<String> = run.only.iter().map(|pattern| format!("`{pattern}`")).collect();
+        stamps.push(format!("--only: a part of the spec's cells, those of {}.", listed(&patterns)));
+    }
+    if let Some(shares) = &run.shard {
+        let runs = match shares.whole {
+            Some(whole) => format!("{} of {} runs", summary.runs, whole),
+            None => counted(summary.runs, "run"),
+        };
+        stamps.push(format!("{}: {runs}; `runner merge` puts shards together.", capital(&shard_words(shares))));
+    }
     if run.quick {
         stamps.push("--quick: one round, reduced values; not for publication.".to_owned());
     }
@@ -184,6 +197,11 @@ fn stamps(run: &RunRecord, summary: &Summary, failed: &[FailedTransactions]) -> 
         stamps.push("No run is valid: there are no figures.".to_owned());
     }
     stamps
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// `2 scenarios × 3 rounds, 6 runs, 6 valid; PostgreSQL 18.6; tcp; 2 cores`.

@@ -1,5 +1,6 @@
-//! What a run leaves behind. [`record`], [`run`], [`reading`] and [`pairs`] are pure; only [`store`] touches files.
+//! What a run leaves behind. All is pure but [`store`], which touches files.
 
+pub mod merge;
 pub mod pairs;
 pub mod reading;
 pub mod record;
@@ -7,5 +8,5 @@ pub mod run;
 pub mod store;
 
 pub use record::{Convergence, NodeRecord, Outcome, PhaseRecord, Sample, SliceRecord, TableComparison, TableDigest};
-pub use run::{Build, DataFolder, Difference, PlannedSetting, RunRecord};
+pub use run::{Build, Call, DataFolder, Difference, PlannedSetting, RunRecord, Shares};
 pub use store::{Store, StoreError};

@@ -1,10 +1,12 @@
 //! Pairs of a paired comparison, from stored slices: which are whole, and what each says of the ratio. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::reading::read;
 use super::record::Sample;
 use crate::measure::Quantity;
+use crate::plan::Plan;
+use crate::plan::paired::PairedPlan;
 use crate::spec::scenario::Scenario;
 use crate::stats::{PairEffect, Side, Slice, pair_effect};
 
@@ -41,6 +43,19 @@ pub fn whole_pairs(samples: &[Sample], cells: Cells<'_>, metric: &Quantity, slic
             (of == slices as usize && all.len() == 2 * of).then_some((pair, all))
         })
         .collect()
+}
+
+/// The pairs that are whole, each as its comparison's index and its number. What goes on with a paired run keeps these and
+/// runs the others again, whole.
+pub fn whole(plan: &Plan, paired: &PairedPlan, samples: &[Sample]) -> BTreeSet<(usize, u32)> {
+    let side = |index: usize| (plan.cells[index].name.as_str(), &*plan.cells[index].scenario);
+    let mut out = BTreeSet::new();
+    for (index, comparison) in paired.comparisons.iter().enumerate() {
+        let cells = Cells { of: side(comparison.of), to: side(comparison.to) };
+        let pairs = whole_pairs(samples, cells, &paired.metric, paired.slices);
+        out.extend(effects(&pairs).into_keys().map(|pair| (index, pair)));
+    }
+    out
 }
 
 /// What each whole pair says.

@@ -2,6 +2,8 @@
 //!
 //! Every field has a default, so that a folder of an older runner reads; what a reader does not know is ignored.
 
+use std::path::PathBuf;
+
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,21 @@ pub struct RunRecord {
     /// Whether both sides of the comparison were alike.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aa: bool,
+    /// Which cells were kept (`--only`), as given; empty for all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
+    /// Which shares of the whole plan it is; absent for all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shares>,
+    /// When it was gone on with after an end, RFC 3339 in UTC each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<String>,
+    /// What it was put together from, a sentence a results folder.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<String>,
+    /// Where its programs and data were sought, for going on with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<Call>,
     /// How long it was expected to take, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
@@ -63,6 +80,34 @@ pub struct RunRecord {
     pub by_version: Vec<String>,
     /// Where each node's data was, by node.
     pub data_folders: IndexMap<String, DataFolder>,
+}
+
+/// Shares of a plan that was dealt out to several machines.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shares {
+    /// Their numbers, from 1.
+    pub numbers: Vec<u32>,
+    /// How many shares there are in all.
+    pub of: u32,
+    /// Turns of these shares; absent where they are pairs, as many as it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<usize>,
+    /// Turns of the whole plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole: Option<usize>,
+}
+
+/// Flags of a call that say where, not what.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Call {
+    /// `--pg-bin`.
+    pub pg_bin: Vec<PathBuf>,
+    /// `--run-as`.
+    pub run_as: Option<String>,
+    /// `--work-dir`.
+    pub work_dir: Option<PathBuf>,
 }
 
 /// The PostgreSQL of a node.

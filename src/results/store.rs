@@ -6,6 +6,7 @@
 //! runs/0001-btree-r1.json …                        one atomic file a turn
 //! charts/tps.svg …                                 the spec's charts
 //! logs/0001-btree-r1/publisher.log …               server logs and the load tool's output
+//! superseded/0001-btree-r1-1.json …                turns that were run again, with their logs
 //! ```
 //! A file is there whole or not at all: it is written beside its place, flushed, and renamed. What it means is
 //! in `record.rs` and `run.rs`.
@@ -28,6 +29,7 @@ const SOURCES: &str = "sources";
 const SOURCE_LIST: &str = "sources/sources.json";
 const RUNS: &str = "runs";
 const LOGS: &str = "logs";
+const SUPERSEDED: &str = "superseded";
 const CHARTS: &str = "charts";
 
 /// Why a results folder could not be written or read.
@@ -267,6 +269,31 @@ impl Store {
         Ok(samples)
     }
 
+    /// Puts a turn aside that is run again: its file and logs go to `superseded`, where nothing is written over, and
+    /// count nowhere. `logs` is the name of its folder of logs.
+    pub fn supersede(&self, sample: &Sample, logs: &str) -> Result<(), StoreError> {
+        let name = sample.name();
+        let folder = self.dir.join(SUPERSEDED);
+        fs::create_dir_all(&folder).map_err(writing(&folder))?;
+        let mut free = 1_u32;
+        while folder.join(format!("{name}-{free}.json")).exists() {
+            free += 1;
+        }
+        let old_logs = self.logs().join(logs);
+        if old_logs.exists() {
+            let to = folder.join(format!("{name}-{free}-logs"));
+            fs::rename(&old_logs, &to).map_err(writing(&to))?;
+        }
+        let to = folder.join(format!("{name}-{free}.json"));
+        fs::rename(self.dir.join(RUNS).join(format!("{name}.json")), &to).map_err(writing(&to))
+    }
+
+    /// Copies a turn's folder of logs from another results folder, if it is there.
+    pub fn copy_logs(&self, from: &Store, name: &str, to: &str) -> Result<(), StoreError> {
+        let (source, target) = (from.logs().join(name), self.logs().join(to));
+        if source.is_dir() && !target.exists() { copy_folder(&source, &target) } else { Ok(()) }
+    }
+
     /// The folder of the turns' logs, each in a folder of its turn's name.
     pub fn logs(&self) -> PathBuf {
         self.dir.join(LOGS)
@@ -304,6 +331,21 @@ impl Store {
         };
         write().map_err(|source| StoreError::Write { path: path.clone(), source })
     }
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(to).map_err(writing(to))?;
+    for entry in fs::read_dir(from).map_err(reading(from))? {
+        let path = entry.map_err(reading(from))?.path();
+        let Some(name) = path.file_name() else { continue };
+        let target = to.join(name);
+        if path.is_dir() {
+            copy_folder(&path, &target)?;
+        } else {
+            fs::copy(&path, &target).map_err(writing(&target))?;
+        }
+    }
+    Ok(())
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {

@@ -9,6 +9,7 @@ mod document;
 mod field;
 mod flag;
 mod followers;
+mod only;
 mod overlay;
 mod refer;
 mod root;
@@ -30,6 +31,7 @@ use indexmap::{IndexMap, IndexSet};
 
 pub use field::At;
 pub use flag::{NotAFlag, build_flag, flag};
+pub use only::OnlyError;
 pub use scalar::VarValue;
 pub use scenario::Scenario;
 pub use schema::schema;

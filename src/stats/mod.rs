@@ -6,6 +6,7 @@ mod bootstrap;
 mod compare;
 mod distribution;
 mod drift;
+mod holm;
 mod interval;
 mod joint;
 mod paired;
@@ -14,11 +15,13 @@ mod rank;
 mod sample;
 mod stop;
 mod verdict;
+mod welch;
 
 pub use bootstrap::{BootstrapMethod, LEAST_FOR_BOOTSTRAP, bootstrap_of_mean, bootstrap_of_ratio};
 pub use compare::{Better, Compared, Comparison, compare};
 pub use distribution::{normal_cdf, normal_quantile, student_t_cdf, student_t_quantile};
 pub use drift::{Drift, drift};
+pub use holm::{Stepped, holm};
 pub use interval::{
     Interval, MeanEstimate, NoEstimate, RatioEstimate, difference_of_pairs, mean_of_values, ratio_of_pairs,
 };
@@ -29,3 +32,4 @@ pub use rank::{RankMethod, RankTest, mann_whitney, sign_test, wilcoxon_signed_ra
 pub use sample::Summary;
 pub use stop::{Next, StopRule, smallest_difference};
 pub use verdict::{Bounds, Estimate, Judgement, Neutral, Outcome, ROUNDS_FOR_INTERVAL, judge};
+pub use welch::Welch;

@@ -1,10 +1,12 @@
 //! One integration binary.
 //!
 //! - `cli`: the program from outside: exit codes, stdout and stderr, flags;
+//! - `comparing`: two stored runs compared, several put together, from records built by hand;
 //! - `consumer`: the slot consumer against a real server;
 //! - `counts`: what is sent is what is counted is what is there, on both engines;
 //! - `cpu`: CPU readings against independent instruments;
 //! - `decoding`: real runs with slots, and phases that wait for something else than the marker being applied;
+//! - `going_on`: parts of a run, going on after its end, putting together and comparing;
 //! - `lab_servers`, `lab_faults`, `lab_installing`: real servers start, stop, refuse; the runner is killed or
 //!   interrupted; installing fails;
 //! - `load_server`: the load driver, logins and the marker watch against a real server;
@@ -21,11 +23,13 @@
 //! - `tidy`: rules about the source text.
 
 mod cli;
+mod comparing;
 mod consumer;
 mod counts;
 #[cfg(target_os = "linux")]
 mod cpu;
 mod decoding;
+mod going_on;
 #[cfg(target_os = "linux")]
 mod lab_faults;
 mod lab_installing;

@@ -167,6 +167,14 @@ impl ReportTable {
         }
     }
 
+    /// Which cells it shows.
+    pub fn shown(&self) -> &Shown {
+        match self {
+            ReportTable::Listed(table) => &table.shown,
+            ReportTable::Pivot(pivot) => &pivot.shown,
+        }
+    }
+
     /// Metrics that it shows.
     pub fn quantities(&self) -> Vec<&Quantity> {
         match self {

@@ -15,6 +15,7 @@ pub(crate) struct RunnerCommand {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     out: PathBuf,
+    within: Option<PathBuf>,
 }
 
 /// What a call gave.
@@ -33,7 +34,7 @@ impl RunnerCommand {
     pub(crate) fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("runner-test").tempdir().expect("a temporary folder");
         let out = folder.path().join("out");
-        Self { folder, arguments: Vec::new(), environment: Vec::new(), out }
+        Self { folder, arguments: Vec::new(), environment: Vec::new(), out, within: None }
     }
 
     /// `runner SPEC --out out` for one spec.
@@ -79,9 +80,23 @@ impl RunnerCommand {
         self.folder.path()
     }
 
+    /// The folder itself, for more calls in it.
+    pub(crate) fn into_folder(self) -> TempDir {
+        self.folder
+    }
+
+    /// A call in a folder that there is already.
+    pub(crate) fn within(mut self, folder: &Path) -> Self {
+        self.within = Some(folder.to_owned());
+        self
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(PROGRAM);
-        command.args(&self.arguments).current_dir(self.folder.path()).envs(self.environment.iter().cloned());
+        command
+            .args(&self.arguments)
+            .current_dir(self.within.as_deref().unwrap_or(self.folder.path()))
+            .envs(self.environment.iter().cloned());
         command.stdin(Stdio::null());
         command
     }

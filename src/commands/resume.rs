@@ -1,0 +1,149 @@
+//! `runner resume`: going on with a run that was interrupted or killed.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::run::{self, Going, Planned};
+use super::texts;
+use super::{Refused, out, report, runtime, say};
+use crate::cli::ResumeArgs;
+use crate::plan::facts::Facts;
+use crate::plan::shard::Shard;
+use crate::results::record::turn_name;
+use crate::results::store::{Store, StoreError};
+use crate::results::{Call, Sample, pairs};
+use crate::spec::Options;
+
+pub(super) fn resume(arguments: &ResumeArgs) -> Result<u8, Refused> {
+    runtime()?.block_on(go_on(arguments))
+}
+
+async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
+    let wrong = |error: StoreError| Refused::Call(error.to_string());
+    let store = Store::open(&arguments.dir).map_err(wrong)?;
+    let mut record = store.run().map_err(wrong)?;
+    if !record.merged.is_empty() {
+        let dir = arguments.dir.display();
+        return Err(Refused::Call(format!(
+            "`{dir}` was put together by `runner merge`; resume the runs that it is of"
+        )));
+    }
+    let before = store.facts().map_err(wrong)?;
+    let gone = |_: &Path| Err(std::io::Error::other("it is not in the results folder"));
+    let options = Options { quick: record.quick, aa: record.aa };
+    let root = Path::new(&record.spec_path).to_owned();
+    let loaded = texts::from_sources(store.sources().map_err(wrong)?, &root, options, &record.only, gone)?;
+    let stop = run::watch_signals()?;
+    let own = record.call.clone().unwrap_or_default();
+    let pg_bin = [arguments.pg_bin.clone(), own.pg_bin].concat();
+    let Planned { spec, mut plan, facts, installations, .. } = run::planned(loaded, &pg_bin, arguments.offline).await?;
+    refuse_another(&before, &facts, (&record.digest, &plan.digest), &arguments.dir)?;
+
+    let whole = plan.turns.len();
+    let mut comparisons = None;
+    if let Some(shares) = &record.shard {
+        let number = shares.numbers.first().copied().unwrap_or(1);
+        run::take_share(&mut plan, &spec, Shard { number, of: shares.of.max(1) }, &mut comparisons);
+    }
+    let samples = store.samples().map_err(wrong)?;
+    let (kept, aside): (Vec<Sample>, Vec<(Sample, String)>) = match &plan.paired {
+        None => {
+            let done: BTreeSet<(&str, u32)> = samples
+                .iter()
+                .filter(|sample| sample.outcome.is_valid())
+                .map(|sample| (sample.cell.as_str(), sample.round))
+                .collect();
+            let cells = &plan.cells;
+            plan.turns.retain(|turn| !done.contains(&(cells[turn.cell].name.as_str(), turn.round)));
+            let (kept, aside): (Vec<&Sample>, Vec<&Sample>) =
+                samples.iter().partition(|sample| sample.outcome.is_valid());
+            let aside = aside.into_iter().map(|sample| (sample.clone(), sample.name())).collect();
+            (kept.into_iter().cloned().collect(), aside)
+        }
+        Some(paired) => {
+            // A pair that is not whole is run again whole.
+            let whole = pairs::whole(&plan, paired, &samples);
+            let of_whole = |sample: &Sample| {
+                paired.comparisons.iter().enumerate().any(|(index, own)| {
+                    let mine = [own.of, own.to].iter().any(|cell| plan.cells[*cell].name == sample.cell);
+                    mine && whole.contains(&(index, sample.round))
+                })
+            };
+            let (kept, aside): (Vec<&Sample>, Vec<&Sample>) = samples.iter().partition(|sample| of_whole(sample));
+            let logs = |sample: &Sample| turn_name(sample.round, &sample.cell, sample.round);
+            let aside = aside.into_iter().map(|sample| (sample.clone(), logs(sample))).collect();
+            (kept.into_iter().cloned().collect(), aside)
+        }
+    };
+    if plan.turns.is_empty() && plan.paired.is_none() {
+        say("nothing is left to run: every run is there and valid\n");
+        if record.finished.is_none() {
+            record.finished = Some(jiff::Timestamp::now().to_string());
+        }
+        record.interrupted = false;
+        store.put_run(&record).map_err(|error| Refused::Failed(error.to_string()))?;
+        let (markdown, code) = report::render(&store, &spec, &record, arguments.strict)?;
+        out(&markdown)?;
+        return Ok(code);
+    }
+    let call = Call {
+        pg_bin: Vec::new(),
+        run_as: arguments.run_as.clone().or(own.run_as),
+        work_dir: arguments.work_dir.clone().or(own.work_dir),
+    };
+    let lab = run::open_lab(&call, &installations, &plan).await?;
+    let failed = |error: StoreError| Refused::Failed(error.to_string());
+    for (sample, logs) in &aside {
+        store.supersede(sample, logs).map_err(failed)?;
+    }
+    record.resumed.push(jiff::Timestamp::now().to_string());
+    (record.finished, record.interrupted) = (None, false);
+    store.put_run(&record).map_err(failed)?;
+    say(&format!(
+        "{}: {} of {whole} run(s) left, results in {}\n",
+        spec.title,
+        plan.turns.len(),
+        store.dir().display()
+    ));
+    let going = Going { store, spec, plan, installations, stop, comparisons, before: kept, whole };
+    run::go(going, lab, record, (arguments.keep, arguments.strict), &pg_bin).await
+}
+
+/// Refuses what would not be the same run, saying what has changed since.
+fn refuse_another(before: &Facts, now: &Facts, digests: (&str, &str), dir: &Path) -> Result<(), Refused> {
+    let mut changed = Vec::new();
+    for (wanted, build) in &before.builds {
+        let Some(other) = now.builds.get(wanted) else {
+            changed.push(format!("{wanted} was {} and is not found", build.version()));
+            continue;
+        };
+        if build.version() != other.version() {
+            changed.push(format!("{wanted} was {} and is {} now ({})", build.version(), other.version(), other.origin));
+        } else if let (Some(old), Some(new)) = (&build.digest, &other.digest)
+            && old != new
+        {
+            changed.push(format!("{wanted} is another binary of the same version: SHA-256 {old} before, {new} now"));
+        }
+    }
+    for (name, tool) in &before.tools {
+        match now.tools.get(name) {
+            Some(other) if other.version() == tool.version() => {}
+            Some(other) => changed.push(format!("{name} was {} and is {} now", tool.version(), other.version())),
+            None => changed.push(format!("{name} was {} and is not found", tool.version())),
+        }
+    }
+    let (old, new) = digests;
+    if changed.is_empty() && old != new {
+        changed.push(format!(
+            "this runner plans it otherwise: digest {old} before, {new} now; use the runner that began it"
+        ));
+    }
+    if changed.is_empty() {
+        return Ok(());
+    }
+    Err(Refused::Call(format!(
+        "`{}` cannot be gone on with, since something else would be run: {}; name the programs of before with --pg-bin, or start anew",
+        dir.display(),
+        changed.join("; ")
+    )))
+}

@@ -105,7 +105,7 @@ pub struct SpecArgs {
     /// for those of any. In a glob `*` is any text and `?` any character.
     #[arg(long, value_name = "CELLS")]
     pub only: Vec<String>,
-    /// Run both sides of [compare] alike, to see what this machine calls a difference where there is none.
+    /// Run both sides of `compare` alike, to see what this machine calls a difference where there is none.
     #[arg(long)]
     pub aa: bool,
     /// Folder of PostgreSQL programs; repeatable, searched first.

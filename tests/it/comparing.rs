@@ -26,16 +26,17 @@ fn planned(text: &str) -> Plan {
     plan(&spec, &sources, &Facts::default(), &mut Issues::default())
 }
 
+fn side<'a>(name: &'a str, (records, plan): (&'a Records, &'a Plan), facts: &'a Facts) -> ComparedSide<'a> {
+    let input = Input { spec: &records.0, run: &records.1, samples: &records.2 };
+    ComparedSide { name, input, plan, facts }
+}
+
 fn compared(
     old: (&Records, &Plan),
     new: (&Records, &Plan),
     options: &CompareOptions,
 ) -> Result<CompareView, CompareError> {
     let facts = Facts::default();
-    fn side<'a>(name: &'a str, (records, plan): (&'a Records, &'a Plan), facts: &'a Facts) -> ComparedSide<'a> {
-        let input = Input { spec: &records.0, run: &records.1, samples: &records.2 };
-        ComparedSide { name, input, plan, facts }
-    }
     CompareView::of(side("old", old, &facts), side("new", new, &facts), options)
 }
 
@@ -102,7 +103,7 @@ fn what_has_no_meaning_is_refused_with_the_reason() {
 
 fn part(name: &str, started: &str, samples: Vec<Sample>, shard: Option<u32>) -> Part {
     let (_, mut run, _) = replica_identity_full();
-    run.started = started.to_owned();
+    started.clone_into(&mut run.started);
     run.shard = shard.map(|number| Shares { numbers: vec![number], of: 2, turns: Some(3), whole: Some(6) });
     Part { name: name.to_owned(), run, facts: Facts::default(), texts: Vec::new(), samples }
 }

@@ -6,6 +6,8 @@ pub mod record;
 pub mod run;
 pub mod store;
 
-pub use record::{Convergence, NodeRecord, Outcome, PhaseRecord, Sample, SliceRecord, TableComparison, TableDigest};
+pub use record::{
+    Convergence, DataRecord, NodeRecord, Outcome, PhaseRecord, Sample, SliceRecord, TableComparison, TableDigest,
+};
 pub use run::{Build, DataFolder, Difference, PlannedSetting, RunRecord};
 pub use store::{Store, StoreError};

@@ -14,6 +14,7 @@ use super::{Refused, out, report, runtime, say};
 use crate::cli::RunArgs;
 use crate::execute::{self, Surroundings, stop};
 use crate::exit;
+use crate::lab::dataset;
 use crate::lab::{Installation, Lab, LabOptions, user};
 use crate::plan::facts::Wanted;
 use crate::plan::{self, Plan, display};
@@ -61,6 +62,12 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
         Some(guard_command()?),
         std::env::var_os("TMPDIR").map(PathBuf::from).as_deref(),
     );
+    if let Some(text) = std::env::var_os("RUNNER_CACHE_MAX") {
+        let bound = text.to_str().and_then(dataset::parse_bound);
+        options.data_bound = bound.ok_or_else(|| {
+            Refused::Call(format!("RUNNER_CACHE_MAX: {text:?} is no size; write bytes, or such as 20GB"))
+        })?;
+    }
     options.scratch = arguments
         .work_dir
         .as_ref()

@@ -174,6 +174,21 @@ pub async fn lock(cache: &Path) -> Result<Area, DatasetError> {
     Ok(Area::lock(cache, AREA, LOCK_BOUND).await?)
 }
 
+/// A size: bytes, or a whole number with `kB`, `MB`, `GB` or `TB`, which are PostgreSQL's units of 1024.
+pub fn parse_bound(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
+    let unit: u64 = match text[digits.len()..].trim() {
+        "" | "B" => 1,
+        "kB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        "TB" => 1 << 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
 /// Bytes of all files of a tree, which must hold only files and folders.
 fn size(path: &Path) -> Result<u64, DatasetError> {
     let metadata = path.symlink_metadata().map_err(|error| file_error(path, error))?;
@@ -216,4 +231,56 @@ fn make_room(area: &Path, bytes: u64) {
 
 fn file_error(path: &Path, source: io::Error) -> DatasetError {
     DatasetError::File { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn kept(area: &Path, name: &str, bytes: u64, used: u64) -> PathBuf {
+        let folder = area.join(name);
+        fs::create_dir_all(folder.join("data")).unwrap();
+        fs::write(folder.join(MADE), serde_json::to_string(&Made { seconds: 1.0, bytes }).unwrap()).unwrap();
+        let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(used);
+        File::open(&folder).unwrap().set_modified(moment).unwrap();
+        folder
+    }
+
+    #[test]
+    fn what_was_used_longest_ago_goes_first_and_what_is_in_use_stays() {
+        let area = tempfile::tempdir().unwrap();
+        let oldest = kept(area.path(), "a", 40, 1);
+        let in_use = kept(area.path(), "b", 30, 2);
+        let newest = kept(area.path(), "c", 20, 3);
+        let held = File::open(in_use.join(MADE)).unwrap();
+        held.lock_shared().unwrap();
+        make_room(area.path(), 90);
+        assert!(oldest.exists() && in_use.exists() && newest.exists());
+        make_room(area.path(), 50);
+        assert!(!oldest.exists() && in_use.exists() && newest.exists());
+        make_room(area.path(), 0);
+        assert!(in_use.exists() && !newest.exists());
+    }
+
+    #[test]
+    fn a_tablespace_is_refused() {
+        let data = tempfile::tempdir().unwrap();
+        fs::create_dir(data.path().join("pg_tblspc")).unwrap();
+        fs::write(data.path().join("file"), "four").unwrap();
+        assert_eq!(size(data.path()).unwrap(), 4);
+        std::os::unix::fs::symlink("/", data.path().join("pg_tblspc/1")).unwrap();
+        assert!(size(data.path()).unwrap_err().to_string().contains("tablespaces"));
+    }
+
+    #[test]
+    fn a_size_is_bytes_or_has_a_unit() {
+        assert_eq!(parse_bound("5000"), Some(5000));
+        assert_eq!(parse_bound("20GB"), Some(20 << 30));
+        assert_eq!(parse_bound(" 3 MB "), Some(3 << 20));
+        for wrong in ["", "GB", "1.5GB", "20gb", "-1", "99999999999TB"] {
+            assert_eq!(parse_bound(wrong), None, "{wrong}");
+        }
+    }
 }

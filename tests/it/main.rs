@@ -25,6 +25,7 @@ mod consumer;
 mod counts;
 #[cfg(target_os = "linux")]
 mod cpu;
+mod dataset;
 mod decoding;
 #[cfg(target_os = "linux")]
 mod lab_faults;

@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::say;
 use crate::execute::{Event, PairEnded};
 use crate::results::{Outcome, Sample};
+use crate::text::format_bytes;
 
 /// How often the line on a terminal is drawn anew: often enough for whole seconds, too seldom to be measured.
 const TICK: Duration = Duration::from_millis(500);
@@ -61,6 +62,11 @@ impl Progress {
                 self.line.suspend(|| say(&line));
             }
             Event::Stage(stage) => self.show(stage.as_str()),
+            Event::Made { what, seconds, bytes, note } => {
+                let note = note.map_or_else(String::new, |note| format!("; {note}"));
+                let line = format!("{what}: made once in {seconds:.1} s, {}{note}\n", format_bytes(bytes));
+                self.line.suspend(|| say(&line));
+            }
             Event::Phase(phase) if self.slice.is_empty() => self.show(phase),
             Event::Phase(phase) => self.show(&format!("{}, {phase}", self.slice)),
             Event::Finish => self.show("comparing"),

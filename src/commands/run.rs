@@ -15,6 +15,7 @@ use super::{Refused, out, report, runtime, say};
 use crate::cli::RunArgs;
 use crate::execute::{self, Surroundings, stop};
 use crate::exit;
+use crate::lab::dataset;
 use crate::lab::{Installation, Lab, LabOptions, user};
 use crate::plan::facts::{Facts, Wanted};
 use crate::plan::shard::{self, Shard};
@@ -139,6 +140,12 @@ pub(super) async fn open_lab(
         Some(guard_command()?),
         std::env::var_os("TMPDIR").map(PathBuf::from).as_deref(),
     );
+    if let Some(text) = std::env::var_os("RUNNER_CACHE_MAX") {
+        let bound = text.to_str().and_then(dataset::parse_bound);
+        options.data_bound = bound.ok_or_else(|| {
+            Refused::Call(format!("RUNNER_CACHE_MAX: {text:?} is no size; write bytes, or such as 20GB"))
+        })?;
+    }
     options.scratch = call
         .work_dir
         .as_ref()

@@ -41,6 +41,17 @@ pub enum Event<'a> {
     Paired(PairEnded<'a>),
     /// Building has come to a stage.
     Stage(Stage),
+    /// Data was made that later turns copy.
+    Made {
+        /// Of which node, in words.
+        what: &'a str,
+        /// Wall time, in seconds.
+        seconds: f64,
+        /// Size on disk, in bytes.
+        bytes: u64,
+        /// What is not as usual, such as that it is not kept.
+        note: Option<&'a str>,
+    },
     /// A phase begins.
     Phase(&'a str),
     /// The last phase is over.

@@ -129,7 +129,10 @@ pub(super) async fn build<W: World>(
             stage = Some(step.stage);
             observe(Event::Stage(step.stage));
         }
-        step_of(world, &step.instruction, stop, &step.what).await?;
+        let reply = step_of(world, &step.instruction, stop, &step.what).await?;
+        if let Reply::Made { seconds, bytes, note } = &reply {
+            observe(Event::Made { what: &step.what, seconds: *seconds, bytes: *bytes, note: note.as_deref() });
+        }
     }
     Ok(())
 }
@@ -176,11 +179,16 @@ async fn step_of<W: World>(
     stop: &mut watch::Receiver<bool>,
     during: &str,
 ) -> Result<Reply, End> {
-    if matches!(instruction, Instruction::Start { .. } | Instruction::Stop { .. }) {
+    if matches!(instruction, Instruction::Data(_) | Instruction::Start { .. } | Instruction::Stop { .. }) {
         if *stop.borrow() {
             return Err(End::Interrupted);
         }
-        return world.perform(instruction).await.map_err(failed(during));
+        let reply = world.perform(instruction).await;
+        // Making data starts and stops a node, and looks at the interrupt itself between.
+        if reply.is_err() && *stop.borrow() && matches!(instruction, Instruction::Data(_)) {
+            return Err(End::Interrupted);
+        }
+        return reply.map_err(failed(during));
     }
     tokio::select! { biased;
         () = interrupted(stop) => Err(End::Interrupted),

@@ -38,6 +38,15 @@ impl Failure {
 pub enum Reply {
     /// Nothing to tell.
     Done,
+    /// Data was made: wall time in seconds, size in bytes, and what a reader should know of it.
+    Made {
+        /// Wall time, in seconds.
+        seconds: f64,
+        /// Size on disk, in bytes.
+        bytes: u64,
+        /// What is not as usual, such as that it is not kept.
+        note: Option<String>,
+    },
     /// A phase was closed.
     Window(Box<Evidence>),
     /// What is known only after the last phase, by node.

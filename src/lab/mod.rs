@@ -8,6 +8,7 @@
 pub mod cache;
 pub mod child;
 pub mod conf;
+pub mod dataset;
 pub mod find;
 pub mod guard;
 pub mod initdb;

@@ -1,6 +1,7 @@
 //! The lab itself: its folder, its stamp and its guard, from opening to closing. How nodes are
 //! started is `starting.rs`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
@@ -29,6 +30,8 @@ pub struct Lab {
     pub(crate) stamp: Stamp,
     guard: Option<Guard>,
     pub(crate) nodes: Vec<RunningNode>,
+    /// Data of set-up that is too large to be kept, by name: it goes with the lab.
+    pub(crate) unkept: BTreeMap<String, PathBuf>,
     closed: bool,
     swept: Swept,
 }
@@ -61,7 +64,17 @@ impl Lab {
         let stamp = Stamp::new(identity, bulk.clone(), options.cache.clone());
         let nodes_folder = bulk.as_deref().unwrap_or(&home).join("nodes");
         // From here on dropping removes what there is.
-        let lab = Self { options, home, nodes_folder, stamp, guard, nodes: Vec::new(), closed: false, swept };
+        let lab = Self {
+            options,
+            home,
+            nodes_folder,
+            stamp,
+            guard,
+            nodes: Vec::new(),
+            unkept: BTreeMap::new(),
+            closed: false,
+            swept,
+        };
         lab.make_folders()?;
         Ok(lab)
     }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::dataset::{self, DatasetError};
 use super::find::Installation;
 use super::initdb::InitdbOptions;
 use super::node::{NodeError, Transport};
@@ -30,6 +31,8 @@ pub struct LabOptions {
     pub guard: Option<Vec<OsString>>,
     /// How long a server may take to get ready.
     pub start_bound: Duration,
+    /// How many bytes of data of set-up are kept in the cache at most.
+    pub data_bound: u64,
 }
 
 impl LabOptions {
@@ -44,6 +47,7 @@ impl LabOptions {
             reach: Vec::new(),
             guard,
             start_bound: Duration::from_mins(1),
+            data_bound: dataset::BOUND,
         }
     }
 }
@@ -94,6 +98,9 @@ pub enum LabError {
     /// No data directory.
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// No data of set-up.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
     /// The server.
     #[error(transparent)]
     Node(#[from] NodeError),

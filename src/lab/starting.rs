@@ -8,6 +8,7 @@ use rustix::process::Signal;
 
 use super::child::Child;
 use super::conf::{self, Reach};
+use super::dataset::Dataset;
 use super::node::{RunningNode, Start, Transport};
 use super::opening::Lab;
 use super::request::{LabError, NodeRequest, folder_error};
@@ -25,6 +26,15 @@ impl Lab {
     /// Starts a fresh server from a template and waits until it accepts connections. Its
     /// folder is gone again if it fails; the log stays in the error's words.
     pub async fn start(&mut self, request: NodeRequest) -> Result<RunningNode, LabError> {
+        self.start_from(request, None).await
+    }
+
+    /// As [`Lab::start`], on a copy of `dataset` if there is one, which was made by such a server at this place.
+    pub async fn start_from(
+        &mut self,
+        request: NodeRequest,
+        dataset: Option<&Dataset>,
+    ) -> Result<RunningNode, LabError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if request.name.is_empty() || !request.name.chars().all(plain) {
             return Err(LabError::Name(request.name));
@@ -47,7 +57,14 @@ impl Lab {
         self.forget(&request.name);
         self.remove_data(&request.name)?;
         let data = self.nodes_folder.join(format!("{}-{}", request.name, random_name()));
-        template::copy(&template, &data, run_as.as_ref()).await?;
+        let copied = match dataset {
+            Some(dataset) => dataset.copy(&data, run_as.as_ref()).await.map_err(LabError::from),
+            None => template::copy(&template, &data, run_as.as_ref()).await.map_err(LabError::from),
+        };
+        if let Err(error) = copied {
+            let _ = fs::remove_dir_all(&data);
+            return Err(error);
+        }
         // A fresh node of this name has a log of its own, not that of the one before.
         match fs::remove_file(self.log_of(&request.name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

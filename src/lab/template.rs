@@ -105,7 +105,7 @@ pub async fn template(
 }
 
 /// The template's folder name: readable version and place around a digest of what made it.
-fn name(installation: &Installation, options: InitdbOptions, place: u16) -> Result<String, TemplateError> {
+pub(crate) fn name(installation: &Installation, options: InitdbOptions, place: u16) -> Result<String, TemplateError> {
     let mut made_of = format!("{FORMAT}\n{}\n", installation.version.text);
     for program in ["postgres", "initdb"] {
         let path = installation.program(program);
@@ -131,7 +131,7 @@ pub async fn copy(template: &Path, target: &Path, run_as: Option<&RunAs>) -> Res
     })
 }
 
-fn copy_tree(from: &Path, to: &Path, owner: Option<&RunAs>) -> Result<(), TemplateError> {
+pub(crate) fn copy_tree(from: &Path, to: &Path, owner: Option<&RunAs>) -> Result<(), TemplateError> {
     let at = |source| TemplateError::Copy { path: from.to_owned(), source };
     let metadata = from.symlink_metadata().map_err(at)?;
     if metadata.is_dir() {

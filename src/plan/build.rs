@@ -1,32 +1,41 @@
-//! The building and taking down of a turn, in the order that is fixed and printed: nodes, setup, publications,
+//! The building and taking down of a turn, in the order that is fixed and printed: data, nodes, setup, publications,
 //! slots, subscriptions (until synced), synchronous names (until in force), checkpoint, phases.
 
+use indexmap::IndexMap;
+
+use super::dataset;
 use super::instruction::{Condition, Consume, Instruction, SqlText, Stage, Step, TurnPlan};
+use super::node::NodePlan;
 use super::phase::{self, STEP_BOUND};
 use super::sql::checksum::{self, Projection};
 use super::sql::slot::{self, PGOUTPUT, PluginOption, SlotDefinition};
-use super::sql::{marker, pgbench_init, publication, subscription, synchronous as sync_names};
+use super::sql::{marker, publication, subscription, synchronous as sync_names};
 use crate::spec::Scenario;
-use crate::spec::scenario::{Consumer, OptionValue, SetupWork, Slot, Subscription, Synchronous};
+use crate::spec::scenario::{Consumer, OptionValue, Slot, Subscription, Synchronous};
 
 /// The version taken for SQL that depends on it where no server is known yet.
 const NEWEST: u32 = 18;
 
-pub(super) fn turn(scenario: &Scenario, checkpoint: bool, major: &dyn Fn(&str) -> Option<u32>) -> TurnPlan {
+pub(super) fn turn(
+    scenario: &Scenario,
+    checkpoint: bool,
+    planned: &IndexMap<String, NodePlan>,
+    major: &dyn Fn(&str) -> Option<u32>,
+) -> TurnPlan {
     let nodes: Vec<String> = scenario.nodes.keys().cloned().collect();
     let mut up = Vec::new();
     let mut step = |stage, what: String, instruction| up.push(Step { stage, what, instruction });
     let sql = |node: &str, text: &str| Instruction::Sql { node: node.to_owned(), sql: SqlText::plain(text) };
 
+    for (name, node) in planned {
+        if let Some(dataset) = dataset::of(name, node, scenario) {
+            step(Stage::Data, format!("data of `{name}`"), Instruction::Data(dataset));
+        }
+    }
     step(Stage::Nodes, "all nodes".to_owned(), Instruction::Start { nodes: nodes.clone() });
-    for setup in &scenario.setup {
-        for node in &setup.nodes {
-            let (what, text) = match &setup.work {
-                SetupWork::Sql(sql) => (String::new(), sql.clone()),
-                SetupWork::PgbenchInit(init) => {
-                    (format!(": {}", pgbench_init::words(*init)), pgbench_init::create(*init))
-                }
-            };
+    for (place, setup) in scenario.setup.iter().enumerate() {
+        for node in setup.nodes.iter().filter(|node| place >= dataset::prefix(scenario, node)) {
+            let (what, text) = dataset::work(&setup.work);
             step(Stage::Setup, format!("setup step `{}`{what}", setup.name), sql(node, &text));
         }
     }

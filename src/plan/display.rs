@@ -416,6 +416,7 @@ pub fn condition_words(condition: &Condition) -> String {
 /// An instruction in words: a heading and, for SQL, its text.
 pub fn words(instruction: &Instruction) -> (String, Option<String>) {
     match instruction {
+        Instruction::Data(dataset) => dataset.words(),
         Instruction::Start { nodes } => (format!("start {}", nodes.join(", ")), None),
         Instruction::Stop { nodes } => (format!("stop {} and remove what they wrote", nodes.join(", ")), None),
         Instruction::Sql { node, sql } => (format!("SQL on {node}"), Some(sql.display())),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::order::Turn;
 use super::paired::PairedPlan;
+use super::sql::pgbench_init;
 use super::{Cell, Plan};
 use crate::spec::scenario::{Body, Extent, Scenario, SetupWork};
 
@@ -17,9 +18,6 @@ const AROUND_A_SLICE: Duration = Duration::from_millis(200);
 
 /// A data directory after initdb, with its WAL.
 const NODE_BYTES: u64 = 60 << 20;
-
-/// pgbench's tables with their indexes, a unit of scale.
-const SCALE_BYTES: u64 = 16 << 20;
 
 /// What a run is expected to take.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,8 +96,8 @@ fn phases(scenario: &Scenario, unknown: &mut Vec<String>) -> Duration {
 /// Data of the set-up, in bytes; what SQL makes is not known.
 fn data(scenario: &Scenario) -> u64 {
     let of = |work: &SetupWork| match work {
-        SetupWork::PgbenchInit(init) if init.rows => u64::from(init.scale) * SCALE_BYTES,
-        _ => 0,
+        SetupWork::PgbenchInit(init) => pgbench_init::expected_bytes(*init),
+        SetupWork::Sql(_) => 0,
     };
     scenario.setup.iter().map(|setup| setup.nodes.len() as u64 * of(&setup.work)).sum()
 }

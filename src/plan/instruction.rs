@@ -136,6 +136,8 @@ pub enum Activity {
 /// One thing done to the world, completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Instruction {
+    /// Make data that a node starts from, if the cache does not have it yet: before the node is started.
+    Data(Dataset),
     /// Start node processes, all at once, until each accepts connections.
     Start {
         /// Nodes.
@@ -201,6 +203,19 @@ pub enum Instruction {
     },
 }
 
+/// Data that is made once and copied for each turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dataset {
+    /// Node that starts from it.
+    pub node: String,
+    /// SHA-256, shortened, over `parts` and `steps`. What the server's program is comes in when it is looked up.
+    pub key: String,
+    /// What else than the steps goes into the key: label and value.
+    pub parts: Vec<(String, String)>,
+    /// Steps of set-up that make it: name and SQL, in order.
+    pub steps: Vec<(String, String)>,
+}
+
 /// The consumer of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consume {
@@ -219,6 +234,8 @@ pub struct Consume {
 /// When in the building of a turn an instruction comes; printed with the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
+    /// Data that is made once.
+    Data,
     /// Node processes.
     Nodes,
     /// `[[setup]]` and the marker's table.
@@ -239,6 +256,7 @@ impl Stage {
     /// As printed.
     pub fn as_str(self) -> &'static str {
         match self {
+            Stage::Data => "data (made once)",
             Stage::Nodes => "nodes",
             Stage::Setup => "setup",
             Stage::Publications => "publications",

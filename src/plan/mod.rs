@@ -3,6 +3,7 @@
 
 mod build;
 mod check;
+mod dataset;
 mod difference;
 mod digest;
 pub mod display;
@@ -173,7 +174,7 @@ fn cell(lowered: &LoweredCell, spec: &Spec, sources: &SourceMap, facts: &Facts, 
     let scenario = &lowered.scenario;
     let servers = Servers { scenario, sources, facts };
     check::check(&servers, &mut |issue| issues.push(issue));
-    let nodes = scenario
+    let nodes: IndexMap<String, NodePlan> = scenario
         .nodes
         .iter()
         .enumerate()
@@ -190,11 +191,12 @@ fn cell(lowered: &LoweredCell, spec: &Spec, sources: &SourceMap, facts: &Facts, 
             (name.clone(), plan)
         })
         .collect();
+    let turn = build::turn(scenario, spec.run.checkpoint.value, &nodes, &|name| servers.major(name));
     Cell {
         name: lowered.name.clone(),
         point: lowered.point.iter().map(|(axis, value)| (axis.clone(), value.to_string())).collect(),
         scenario: lowered.scenario.clone(),
         nodes,
-        turn: build::turn(scenario, spec.run.checkpoint.value, &|name| servers.major(name)),
+        turn,
     }
 }

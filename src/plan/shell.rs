@@ -327,6 +327,15 @@ impl Script {
                 for name in nodes {
                     self.start(name, &cell.nodes[name.as_str()], &bin_variable(plan, cell, name));
                 }
+                // Nothing is kept here: the steps run each time.
+                for step in &cell.turn.up {
+                    if let Instruction::Data(dataset) = &step.instruction {
+                        for (what, sql) in &dataset.steps {
+                            self.note("    ", what);
+                            self.sql(&dataset.node, &SqlText::plain(sql));
+                        }
+                    }
+                }
             }
             Instruction::Stop { .. } => self.line("    stop_nodes"),
             Instruction::Sql { node, sql } | Instruction::Mark { node, sql, .. } => self.sql(node, sql),
@@ -344,7 +353,8 @@ impl Script {
                 self.line(&format!("    consume {} {}{}", consume.node, consume.slot, options.concat()));
             }
             // What is read, and what is opened before a clock, has no counterpart here.
-            Instruction::Ready { .. } | Instruction::Open { .. } | Instruction::Close { .. } => {}
+            Instruction::Data(_) | Instruction::Ready { .. } | Instruction::Open { .. } | Instruction::Close { .. } => {
+            }
             Instruction::Settle => {
                 for (name, subscribed) in &cell.scenario.subscriptions {
                     self.sql(&subscribed.node, &subscription::disable(name));

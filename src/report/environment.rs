@@ -53,6 +53,7 @@ pub(super) fn environment(run: &RunRecord, runs: Runs<'_>) -> EnvironmentView {
     line("Put together from", run.merged.join("; "));
     line("Runs", order(run, runs));
     line("Each run", building(runs));
+    line("Set-up", made_once(runs));
     line("Phases", phases(runs));
     line("PostgreSQL", builds(run, &versions));
     line("Host", host(&run.host));
@@ -116,6 +117,25 @@ fn building(runs: Runs<'_>) -> String {
     ];
     let steps: Vec<&str> = steps.into_iter().filter(|(there, _)| *there).map(|(_, step)| step).collect();
     steps.join(", ")
+}
+
+/// Which nodes started from copies of data that was made once.
+fn made_once(runs: Runs<'_>) -> String {
+    let mut nodes: IndexMap<&str, Vec<String>> = IndexMap::new();
+    for (node, record) in runs.samples.iter().flat_map(|sample| &sample.nodes) {
+        if let Some(data) = &record.data {
+            let words = format!("made once in {:.1} s, {}", data.seconds, format_bytes(data.bytes));
+            let own = nodes.entry(node).or_default();
+            if !own.contains(&words) {
+                own.push(words);
+            }
+        }
+    }
+    let nodes: Vec<String> = nodes
+        .into_iter()
+        .map(|(node, made)| format!("data of `{node}`: {}, copied for each run", made.join("; or ")))
+        .collect();
+    nodes.join("; ")
 }
 
 /// Phases of all scenarios, each way of having them once.

@@ -7,6 +7,8 @@ pub mod record;
 pub mod run;
 pub mod store;
 
-pub use record::{Convergence, NodeRecord, Outcome, PhaseRecord, Sample, SliceRecord, TableComparison, TableDigest};
+pub use record::{
+    Convergence, DataRecord, NodeRecord, Outcome, PhaseRecord, Sample, SliceRecord, TableComparison, TableDigest,
+};
 pub use run::{Build, Call, DataFolder, Difference, PlannedSetting, RunRecord, Shares};
 pub use store::{Store, StoreError};

@@ -194,7 +194,20 @@ pub struct NodeRecord {
     /// Effective settings that are not the server's defaults, read back: value by name.
     #[serde(default)]
     pub settings: IndexMap<String, String>,
-    /// CPU of the node's whole life by the kernel's account (wait4), in nanoseconds.
+    /// CPU of the node's whole life by the kernel's account (wait4), in nanoseconds; of one that started from data that
+    /// was made once, without the making.
     #[serde(default)]
     pub lifetime_cpu_ns: Option<u64>,
+    /// The data that it started from, if that was made once and copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataRecord>,
+}
+
+/// Data of set-up that was made once and is copied for each turn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DataRecord {
+    /// How long making it took, in seconds of wall time.
+    pub seconds: f64,
+    /// Size of the data directory, in bytes.
+    pub bytes: u64,
 }

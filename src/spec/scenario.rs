@@ -114,6 +114,8 @@ pub struct Setup {
     pub nodes: Vec<String>,
     /// What is done there.
     pub work: SetupWork,
+    /// Whether what is there after it is made once and copied for each turn.
+    pub cache: Chosen<bool>,
     /// Its place.
     pub span: Span,
 }

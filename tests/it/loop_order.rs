@@ -48,6 +48,7 @@ impl Fake {
 
 fn name(instruction: &Instruction) -> String {
     match instruction {
+        Instruction::Data(dataset) => format!("data {}", dataset.node),
         Instruction::Start { nodes } => format!("start {}", nodes.join(" ")),
         Instruction::Stop { nodes } => format!("stop {}", nodes.join(" ")),
         Instruction::Sql { sql, .. } => sql.display(),

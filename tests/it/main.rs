@@ -28,6 +28,7 @@ mod consumer;
 mod counts;
 #[cfg(target_os = "linux")]
 mod cpu;
+mod dataset;
 mod decoding;
 mod going_on;
 #[cfg(target_os = "linux")]

@@ -3,6 +3,7 @@
 
 mod conditions;
 mod consumers;
+mod data;
 mod edge;
 mod health;
 mod ledger;
@@ -31,6 +32,7 @@ use self::pgbench::PreparedLoads;
 use self::sync::Syncs;
 use self::window::{Boundary, Window};
 use super::world::{Failure, Reply, Running, World};
+use crate::lab::dataset::Dataset;
 use crate::lab::{Installation, Lab};
 use crate::load::{self, Finished, LoadRequest, LoadScript, OpenConnections};
 use crate::plan::Cell;
@@ -95,6 +97,8 @@ pub struct Live<'a> {
     slice: u32,
     logs: PathBuf,
     stop: watch::Receiver<bool>,
+    /// Data that nodes start from, by node; held until they have their copies.
+    data: HashMap<String, Dataset>,
     nodes: IndexMap<String, LiveNode>,
     loads: HashMap<String, load::Ready>,
     prepared: PreparedLoads,
@@ -140,6 +144,7 @@ impl<'a> Live<'a> {
             slice: 0,
             logs,
             stop,
+            data: HashMap::new(),
             nodes: IndexMap::new(),
             loads: HashMap::new(),
             prepared: PreparedLoads::new(),
@@ -313,6 +318,7 @@ impl<'a> Live<'a> {
 impl World for Live<'_> {
     async fn perform(&mut self, instruction: &Instruction) -> Result<Reply, Failure> {
         match instruction {
+            Instruction::Data(dataset) => return self.make_data(dataset).await,
             Instruction::Start { nodes } => self.start_nodes(nodes).await?,
             Instruction::Stop { .. } => return self.stop_nodes().await,
             Instruction::Sql { node, sql } => {

@@ -12,7 +12,7 @@ use super::{Live, Records};
 use crate::execute::world::{Failure, Reply};
 use crate::lab::{self, InitdbOptions, NodeRequest, RunningNode};
 use crate::plan::instruction::SqlText;
-use crate::results::NodeRecord;
+use crate::results::{DataRecord, NodeRecord};
 use crate::script;
 use crate::spec::scenario::Transport;
 use crate::text::quote::{conninfo_value, literal};
@@ -103,30 +103,39 @@ pub(super) fn server_words(error: &tokio_postgres::Error) -> String {
 }
 
 impl Live<'_> {
+    /// What the lab is asked for to start a node of the cell.
+    pub(super) fn request(&self, name: &str) -> NodeRequest {
+        let plan = &self.cell.nodes[name];
+        let installation = self.installations[name].clone();
+        let mut settings: Vec<(String, String)> =
+            plan.settings.iter().map(|(name, planned)| (name.clone(), planned.value.clone())).collect();
+        if !plan.settings.contains_key("log_line_prefix") {
+            settings.push(("log_line_prefix".to_owned(), LOG_LINE_PREFIX.to_owned()));
+        }
+        NodeRequest {
+            name: format!("{}{name}", self.beside.prefix),
+            place: u16::try_from(plan.place).unwrap_or(u16::MAX),
+            shift: self.beside.shift,
+            installation,
+            initdb: InitdbOptions { checksums: plan.checksums },
+            settings,
+            transport: match plan.transport {
+                Transport::Unix => lab::Transport::Unix,
+                Transport::Tcp => lab::Transport::Tcp,
+            },
+        }
+    }
+
     pub(super) async fn start_nodes(&mut self, names: &[String]) -> Result<(), Failure> {
         for name in names {
-            let plan = &self.cell.nodes[name.as_str()];
-            let installation = self.installations[name.as_str()].clone();
-            let mut settings: Vec<(String, String)> =
-                plan.settings.iter().map(|(name, planned)| (name.clone(), planned.value.clone())).collect();
-            if !plan.settings.contains_key("log_line_prefix") {
-                settings.push(("log_line_prefix".to_owned(), LOG_LINE_PREFIX.to_owned()));
-            }
-            let request = NodeRequest {
-                name: format!("{}{name}", self.beside.prefix),
-                place: u16::try_from(plan.place).unwrap_or(u16::MAX),
-                shift: self.beside.shift,
-                installation,
-                initdb: InitdbOptions { checksums: plan.checksums },
-                settings,
-                transport: match plan.transport {
-                    Transport::Unix => lab::Transport::Unix,
-                    Transport::Tcp => lab::Transport::Tcp,
-                },
-            };
-            let node = self.lab.lock().await.start(request).await.map_err(|error| Failure::new(error.to_string()))?;
+            let request = self.request(name);
+            let data = self.data.remove(name);
+            let started = self.lab.lock().await.start_from(request, data.as_ref()).await;
+            let node = started.map_err(|error| Failure::new(error.to_string()))?;
             let live =
                 connect(node).await.map_err(|failure| Failure::new(format!("node `{name}`: {}", failure.reason)))?;
+            let mut live = live;
+            live.record.data = data.map(|data| DataRecord { seconds: data.made.seconds, bytes: data.made.bytes });
             self.nodes.insert(name.clone(), live);
         }
         Ok(())
@@ -194,7 +203,7 @@ async fn session(node: &RunningNode, application_name: &str) -> Result<Client, F
     Ok(client)
 }
 
-async fn connect(node: RunningNode) -> Result<LiveNode, Failure> {
+pub(super) async fn connect(node: RunningNode) -> Result<LiveNode, Failure> {
     let client = session(&node, "runner").await?;
     let sampler = session(&node, "runner sampler").await?;
     if let Some(password) = &node.password {
@@ -230,6 +239,6 @@ async fn connect(node: RunningNode) -> Result<LiveNode, Failure> {
         major: text(2).parse::<u32>().unwrap_or(0) / 10_000,
         own_sessions: pids.into_iter().flatten().filter_map(|pid| pid.parse().ok()).collect(),
         worker_started: None,
-        record: NodeRecord { version: text(1), settings, lifetime_cpu_ns: None },
+        record: NodeRecord { version: text(1), settings, lifetime_cpu_ns: None, data: None },
     })
 }

@@ -40,6 +40,14 @@ pub fn create(init: PgbenchInit) -> String {
     )
 }
 
+/// pgbench's tables with their indexes, a unit of scale.
+const SCALE_BYTES: u64 = 16 << 20;
+
+/// What the tables take on disk with their indexes, about, in bytes.
+pub fn expected_bytes(init: PgbenchInit) -> u64 {
+    if init.rows { u64::from(init.scale) * SCALE_BYTES * 100 / u64::from(init.fillfactor.max(1)) } else { 0 }
+}
+
 /// The step in words.
 pub fn words(init: PgbenchInit) -> String {
     let fillfactor = if init.fillfactor == 100 { String::new() } else { format!(", fillfactor {}", init.fillfactor) };

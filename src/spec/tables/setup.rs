@@ -26,6 +26,9 @@ pub(in crate::spec) struct RawSetup {
     pub(in crate::spec) file: Field<Text>,
     /// The tables of pgbench's built-in scripts, as `pgbench -i` makes them.
     pub(in crate::spec) pgbench_init: Option<At<RawPgbenchInit>>,
+    /// Whether what this step and those before it make on a node is made once, kept in the cache and copied for each
+    /// run, whose buffers are then cold. Default true for `pgbench_init` with rows, else false.
+    pub(in crate::spec) cache: Field<Flag>,
 }
 
 /// What `pgbench_init` takes.
@@ -114,7 +117,9 @@ pub(in crate::spec) fn lower(steps: &[At<RawSetup>], scope: &mut Scope<'_, '_>) 
             }
         };
         if let (Some(name), Some(work)) = (name, work(raw, &owner, place, scope)) {
-            out.push(Setup { name, nodes, work: work.value, span: work.span });
+            let rows = matches!(&work.value, SetupWork::PgbenchInit(init) if init.rows);
+            let cache = scope.chosen(&raw.cache, rows, |flag: Flag| flag.0);
+            out.push(Setup { name, nodes, work: work.value, cache, span: work.span });
         }
     }
     out

@@ -50,7 +50,14 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
         (true, true) => Missing::Refuse,
         (true, false) => Missing::Install,
     };
-    let (facts, installations) = machine::answer(&questions, &arguments.spec.pg_bin, missing).await?;
+    let mut interrupted = stop.clone();
+    let answered = tokio::select! {
+        answered = machine::answer(&questions, &arguments.spec.pg_bin, missing) => Some(answered),
+        // What is being installed or built is given up, and removed with all its processes.
+        _ = interrupted.wait_for(|stop| *stop) => None,
+    };
+    let Some(answered) = answered else { return Ok(exit::INTERRUPTED) };
+    let (facts, installations) = answered?;
     let Loaded { sources, spec, mut issues } = loaded;
     let plan = plan::plan(&spec, &sources, &facts, &mut issues);
     Loaded::refuse(issues, &sources)?;

@@ -146,11 +146,8 @@ async fn from_source(
     missing: Missing,
     facts: &mut Facts,
 ) -> Result<Option<Installation>, Refused> {
-    let source = Source {
-        revision: git.revision.clone(),
-        repository: git.source.clone(),
-        configure: git.configure.clone(),
-    };
+    let source =
+        Source { revision: git.revision.clone(), repository: git.source.clone(), configure: git.configure.clone() };
     let cannot = |error: SourceError| Refused::CannotStart(error.to_string());
     let pinned = source::pin(&source).await.map_err(cannot)?;
     if missing == Missing::LeaveOut {
@@ -172,7 +169,10 @@ async fn choose(wanted: &Wanted, found: &Found) -> Result<Option<Installation>, 
     if let Some(bin) = &wanted.bin {
         // An installation's folder is as good as that of its programs.
         let below = bin.join("bin");
-        let bin = if below.join("postgres").is_file() { &below } else { bin };
+        if !bin.is_dir() {
+            return Err(Refused::CannotStart(format!("{} (from the spec) is no folder", bin.display())));
+        }
+        let bin = if !bin.join("postgres").is_file() && below.is_dir() { &below } else { bin };
         let installation = find::examine(bin, lab::Origin::Spec, "the spec")
             .await
             .map_err(|error| Refused::CannotStart(error.to_string()))?;

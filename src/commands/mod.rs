@@ -41,7 +41,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Some(Command::Metrics { format }) => metrics::metrics(format == Format::Json),
         Some(Command::Schema) => out(&crate::spec::schema()).map(|()| exit::WELL),
         Some(Command::Postgres { command }) => postgres::postgres(&command),
-        Some(Command::Clean) => clean::clean(),
+        Some(Command::Clean { cache }) => clean::clean(cache),
         Some(Command::Guard { arguments }) => {
             crate::lab::guard::main(&arguments, std::io::stdin().lock());
             Ok(exit::WELL)

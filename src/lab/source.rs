@@ -203,11 +203,7 @@ pub async fn all(cache: &Path) -> Vec<(Built, Installation)> {
 
 /// Builds what is pinned down, or gives what was built before. `progress` is told each phase. Dropping the future ends
 /// every process of the build and removes what is half made. Spawns children: main thread only.
-pub async fn build(
-    pinned: &Pinned,
-    cache: &Path,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Installation, SourceError> {
+pub async fn build(pinned: &Pinned, cache: &Path, progress: &mut dyn FnMut(&str)) -> Result<Installation, SourceError> {
     if let Some(installation) = pinned.built(cache).await {
         return Ok(installation);
     }
@@ -304,12 +300,7 @@ impl Work<'_> {
     }
 
     /// Runs one phase to its successful end, and keeps the log if it fails.
-    async fn phase(
-        &self,
-        what: &str,
-        program: &Program,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<(), SourceError> {
+    async fn phase(&self, what: &str, program: &Program, progress: &mut dyn FnMut(&str)) -> Result<(), SourceError> {
         let log = self.making.path().join("build.log");
         let began = Instant::now();
         progress(&format!("building {}: {what}", self.commit));

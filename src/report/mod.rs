@@ -3,6 +3,7 @@
 //! Pure. [`View::of`] decides everything that a reader sees; [`markdown`] and [`json`] only write it down. A record of
 //! an older runner renders with what it holds; what it does not hold is absent with its reason.
 
+mod builds;
 mod cells;
 mod claims;
 mod definitions;
@@ -24,6 +25,7 @@ mod tables;
 mod texts;
 mod view;
 
+pub use builds::{BuildRow, BuildsView};
 pub use cells::CellView;
 pub use claims::{CONFIDENCE, ClaimView, RoundFigure};
 pub use differences::{DifferenceRow, DifferencesView};

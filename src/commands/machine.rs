@@ -153,10 +153,12 @@ async fn from_source(
     if missing == Missing::LeaveOut {
         let built = pinned.built(cache).await;
         if built.is_none() {
-            let options: String = git.configure.iter().map(|option| format!(" {option}")).collect();
+            let configure: Vec<&str> =
+                std::iter::once("./configure").chain(git.configure.iter().map(String::as_str)).collect();
+            let configure = configure.join(" ");
             facts.left_out.push(format!(
                 "whether {wanted} takes the settings: commit {} is not built yet, and a run would build it \
-                 (./configure{options}, make, make install, contrib)",
+                 ({configure}, make, make install, contrib)",
                 pinned.revision.short()
             ));
         }

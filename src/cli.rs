@@ -75,7 +75,11 @@ pub enum Command {
         command: PostgresCommand,
     },
     /// Remove what earlier runs left behind, kept nodes included.
-    Clean,
+    Clean {
+        /// Remove the whole cache too: builds from source, installed servers, templates, datasets.
+        #[arg(long)]
+        cache: bool,
+    },
     /// The guard of a lab; started by the runner itself.
     #[command(name = "__guard", hide = true)]
     Guard {
@@ -308,7 +312,7 @@ pub enum Format {
 /// PostgreSQL on this machine.
 #[derive(Debug, Subcommand)]
 pub enum PostgresCommand {
-    /// List what is found: version, folder, tools, origin.
+    /// List what is found: version, folder, tools, origin; builds from source in the cache too.
     List {
         /// How to print.
         #[arg(long, value_enum, default_value_t = Format::Text)]

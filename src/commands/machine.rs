@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::{Refused, say};
 use crate::lab::find::{self, Found, Search};
+use crate::lab::source::{self, Source, SourceError};
 use crate::lab::{self, Installation, cache, install, survey, tools};
-use crate::plan::facts::{Build, Facts, PG_RECVLOGICAL, Questions, Refusal, Release, Wanted};
+use crate::plan::facts::{Build, Facts, GitSource, PG_RECVLOGICAL, Questions, Refusal, Release, Wanted};
 
 /// The version that is installed where none is asked for and none is found.
 const DEFAULT_MAJOR: u32 = 18;
@@ -93,6 +94,13 @@ pub(super) async fn answer(
     let mut facts = Facts::default();
     let mut installations = BTreeMap::new();
     for wanted in &questions.builds {
+        if let Some(git) = &wanted.git {
+            if let Some(installation) = from_source(wanted, git, &cache, missing, &mut facts).await? {
+                facts.builds.insert(wanted.clone(), build(&installation));
+                installations.insert(wanted.clone(), installation);
+            }
+            continue;
+        }
         if let Some(installation) = choose(wanted, &found).await? {
             facts.builds.insert(wanted.clone(), build(&installation));
             installations.insert(wanted.clone(), installation);
@@ -130,11 +138,43 @@ pub(super) async fn answer(
     Ok((facts, installations))
 }
 
+/// The build of a revision: what is in the cache, else built now. Building downloads nothing, so `--offline` allows it.
+async fn from_source(
+    wanted: &Wanted,
+    git: &GitSource,
+    cache: &Path,
+    missing: Missing,
+    facts: &mut Facts,
+) -> Result<Option<Installation>, Refused> {
+    let source =
+        Source { revision: git.revision.clone(), repository: git.source.clone(), configure: git.configure.clone() };
+    let cannot = |error: SourceError| Refused::CannotStart(error.to_string());
+    let pinned = source::pin(&source).await.map_err(cannot)?;
+    if missing == Missing::LeaveOut {
+        let built = pinned.built(cache).await;
+        if built.is_none() {
+            let configure: Vec<&str> =
+                std::iter::once("./configure").chain(git.configure.iter().map(String::as_str)).collect();
+            let configure = configure.join(" ");
+            facts.left_out.push(format!(
+                "whether {wanted} takes the settings: commit {} is not built yet, and a run would build it \
+                 ({configure}, make, make install, contrib)",
+                pinned.revision.short()
+            ));
+        }
+        return Ok(built);
+    }
+    source::build(&pinned, cache, &mut |line| say(&format!("{line}\n"))).await.map(Some).map_err(cannot)
+}
+
 async fn choose(wanted: &Wanted, found: &Found) -> Result<Option<Installation>, Refused> {
     if let Some(bin) = &wanted.bin {
         // An installation's folder is as good as that of its programs.
         let below = bin.join("bin");
-        let bin = if below.join("postgres").is_file() { &below } else { bin };
+        if !bin.is_dir() {
+            return Err(Refused::CannotStart(format!("{} (from the spec) is no folder", bin.display())));
+        }
+        let bin = if !bin.join("postgres").is_file() && below.is_dir() { &below } else { bin };
         let installation = find::examine(bin, lab::Origin::Spec, "the spec")
             .await
             .map_err(|error| Refused::CannotStart(error.to_string()))?;
@@ -180,6 +220,7 @@ fn origin_words(origin: &lab::Origin) -> String {
         lab::Origin::Environment => "named by RUNNER_PG_BIN".to_owned(),
         lab::Origin::Spec => "named by the spec".to_owned(),
         lab::Origin::Cache => "installed by the runner".to_owned(),
+        lab::Origin::Built(words) => words.clone(),
         lab::Origin::System(pattern) => format!("found as {pattern}"),
         lab::Origin::Path => "found on PATH".to_owned(),
     }

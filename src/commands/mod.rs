@@ -30,6 +30,8 @@ pub(crate) enum Refused {
     Call(String),
     /// No run could start: 3.
     CannotStart(String),
+    /// The user stopped it before anything was run: 130.
+    Interrupted,
     /// Something else said no: 1.
     Failed(String),
 }
@@ -47,7 +49,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Some(Command::Metrics { format }) => metrics::metrics(format == Format::Json),
         Some(Command::Schema) => out(&crate::spec::schema()).map(|()| exit::WELL),
         Some(Command::Postgres { command }) => postgres::postgres(&command),
-        Some(Command::Clean) => clean::clean(),
+        Some(Command::Clean { cache }) => clean::clean(cache),
         Some(Command::Guard { arguments }) => {
             crate::lab::guard::main(&arguments, std::io::stdin().lock());
             Ok(exit::WELL)
@@ -60,6 +62,7 @@ pub fn main(cli: Cli) -> ExitCode {
                 Refused::Spec(error) => (render(error), exit::WRONG),
                 Refused::Call(text) => (format!("error: {text}\n"), exit::WRONG),
                 Refused::CannotStart(text) => (format!("error: {text}\n"), exit::CANNOT_START),
+                Refused::Interrupted => ("interrupted\n".to_owned(), exit::INTERRUPTED),
                 Refused::Failed(text) => (format!("error: {text}\n"), exit::FAILED),
             };
             say(&text);

@@ -5,13 +5,16 @@ use std::fmt::Write as _;
 use super::{Refused, machine, out, runtime, say};
 use crate::cli::{Format, PostgresCommand};
 use crate::exit;
-use crate::lab::install;
+use crate::lab::{install, source};
 
 pub(super) fn postgres(command: &PostgresCommand) -> Result<u8, Refused> {
     let cache = machine::cache()?;
     match command {
         PostgresCommand::List { format, pg_bin } => {
-            let found = runtime()?.block_on(machine::search(pg_bin, Vec::new(), &cache))?;
+            let mut found = runtime()?.block_on(machine::search(pg_bin, Vec::new(), &cache))?;
+            // They serve those who name their revision, nobody who asks for a version.
+            let built = runtime()?.block_on(source::all(&cache));
+            found.installations.extend(built.into_iter().map(|(_, installation)| installation));
             if *format == Format::Json {
                 let text = serde_json::to_string_pretty(&found.installations)
                     .map_err(|error| Refused::Failed(error.to_string()))?;

@@ -139,14 +139,12 @@ pub(super) fn record(
         digest: plan.digest.clone(),
         host,
         builds,
+        builds_by_scenario: builds_by_scenario(plan),
         settings,
         choices: choices(spec, sources, plan),
-        differences: plan
-            .differences
-            .iter()
-            .map(|difference| Difference { what: difference.what.clone(), values: difference.values.clone() })
-            .collect(),
-        by_version: plan.by_version.clone(),
+        differences: plan.differences.iter().map(difference).collect(),
+        by_version: plan.by_version_lines(),
+        by_version_table: plan.by_version.iter().map(difference).collect(),
         data_folders: IndexMap::new(),
     }
 }
@@ -155,6 +153,21 @@ pub(super) fn record(
 pub(super) fn command() -> String {
     let words = std::env::args().skip(1).map(|word| crate::text::quote::shell_word(&word)).collect::<Vec<_>>();
     format!("runner {}", words.join(" "))
+}
+
+fn difference(planned: &plan::Difference) -> Difference {
+    Difference { what: planned.what.clone(), values: planned.values.clone() }
+}
+
+/// The builds of every scenario, if they are not all the same.
+fn builds_by_scenario(plan: &Plan) -> IndexMap<String, IndexMap<String, Build>> {
+    let of = |cell: &plan::Cell| -> IndexMap<String, Build> {
+        cell.nodes.iter().map(|(name, node)| (name.clone(), build(node))).collect()
+    };
+    let all: IndexMap<String, IndexMap<String, Build>> =
+        plan.cells.iter().map(|cell| (cell.name.clone(), of(cell))).collect();
+    let mut different = all.values().skip(1).zip(all.values());
+    if different.any(|(one, before)| one != before) { all } else { IndexMap::new() }
 }
 
 fn build(node: &NodePlan) -> Build {

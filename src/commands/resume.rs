@@ -36,7 +36,8 @@ async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
     let stop = run::watch_signals()?;
     let own = record.call.clone().unwrap_or_default();
     let pg_bin = [arguments.pg_bin.clone(), own.pg_bin].concat();
-    let Planned { spec, mut plan, facts, installations, .. } = run::planned(loaded, &pg_bin, arguments.offline).await?;
+    let Planned { spec, mut plan, facts, installations, .. } =
+        run::planned(loaded, &pg_bin, arguments.offline, &stop).await?;
     refuse_another(&before, &facts, (&record.digest, &plan.digest), &arguments.dir)?;
 
     let whole = plan.turns.len();
@@ -106,7 +107,7 @@ async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
         store.dir().display()
     ));
     let going = Going { store, spec, plan, installations, stop, comparisons, before: kept, whole };
-    run::go(going, lab, record, (arguments.keep, arguments.strict), &pg_bin).await
+    Box::pin(run::go(going, lab, record, (arguments.keep, arguments.strict), &pg_bin)).await
 }
 
 /// Refuses what would not be the same run, saying what has changed since.

@@ -45,7 +45,7 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
     let loaded = texts::load(path, &arguments.spec)?;
     let stop = watch_signals()?;
     let Planned { sources, spec, mut plan, facts, installations } =
-        planned(loaded, &arguments.spec.pg_bin, arguments.offline).await?;
+        planned(loaded, &arguments.spec.pg_bin, arguments.offline, &stop).await?;
     let at = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     let call = Call {
         pg_bin: arguments.spec.pg_bin.iter().map(at).collect(),
@@ -80,7 +80,7 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
     let share = if plan.turns.len() < whole { format!(" of {whole}") } else { String::new() };
     say(&format!("{}: {}{share} run(s), results in {}\n", spec.title, plan.turns.len(), store.dir().display()));
     let going = Going { store, spec, plan, installations, stop, comparisons, before: Vec::new(), whole };
-    go(going, lab, record, (arguments.keep, arguments.strict), &arguments.spec.pg_bin).await
+    Box::pin(go(going, lab, record, (arguments.keep, arguments.strict), &arguments.spec.pg_bin)).await
 }
 
 /// Leaves the share of this machine in the plan, and names it.
@@ -104,7 +104,12 @@ pub(super) struct Planned {
 }
 
 /// Finds or installs what a spec asks for, and plans it.
-pub(super) async fn planned(loaded: Loaded, pg_bin: &[PathBuf], offline: bool) -> Result<Planned, Refused> {
+pub(super) async fn planned(
+    loaded: Loaded,
+    pg_bin: &[PathBuf],
+    offline: bool,
+    stop: &watch::Receiver<bool>,
+) -> Result<Planned, Refused> {
     let questions = plan::questions(&loaded.spec, &loaded.sources);
     let missing = match (loaded.issues.is_empty(), offline) {
         // A spec with mistakes is not run: nothing is installed for it.
@@ -112,10 +117,18 @@ pub(super) async fn planned(loaded: Loaded, pg_bin: &[PathBuf], offline: bool) -
         (true, true) => Missing::Refuse,
         (true, false) => Missing::Install,
     };
-    let (facts, installations) = machine::answer(&questions, pg_bin, missing).await?;
+    let mut stop = stop.clone();
+    let (facts, installations) = tokio::select! {
+        answered = machine::answer(&questions, pg_bin, missing) => answered?,
+        // What is being installed or built is given up, and removed with all its processes.
+        _ = stop.wait_for(|stop| *stop) => return Err(Refused::Interrupted),
+    };
     let Loaded { sources, spec, mut issues } = loaded;
     let plan = plan::plan(&spec, &sources, &facts, &mut issues);
     Loaded::refuse(issues, &sources)?;
+    for warning in &plan.warnings {
+        say(&format!("warning: {warning}\n"));
+    }
     Ok(Planned { sources, spec, plan, facts, installations })
 }
 
@@ -143,7 +156,7 @@ pub(super) async fn open_lab(
     if let Some(text) = std::env::var_os("RUNNER_CACHE_MAX") {
         let bound = text.to_str().and_then(dataset::parse_bound);
         options.data_bound = bound.ok_or_else(|| {
-            Refused::Call(format!("RUNNER_CACHE_MAX: {text:?} is no size; write bytes, or such as 20GB"))
+            Refused::Call(format!("RUNNER_CACHE_MAX: {} is no size; write bytes, or such as 20GB", text.display()))
         })?;
     }
     options.scratch = call

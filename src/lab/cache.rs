@@ -7,7 +7,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,6 +41,12 @@ pub enum CacheError {
         path: PathBuf,
         /// How long we waited.
         bound: Duration,
+    },
+    /// Another runner is making something in it.
+    #[error("another runner is working on {}; nothing was removed", path.display())]
+    InUse {
+        /// The area.
+        path: PathBuf,
     },
 }
 
@@ -165,6 +171,41 @@ pub fn clear_half_made(cache: &Path) {
     }
 }
 
+/// Removes everything in the cache and tells how many bytes that was. Refuses, before anything is removed, while another
+/// runner makes something in it; whether servers run from it must be known to the caller.
+pub fn remove_all(cache: &Path) -> Result<u64, CacheError> {
+    let entries: Vec<PathBuf> = match fs::read_dir(cache) {
+        Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(unusable(cache, error)),
+    };
+    let mut locks = Vec::new();
+    for area in &entries {
+        let Ok(lock) = File::options().append(true).open(area.join("lock")) else { continue };
+        match lock.try_lock() {
+            Ok(()) => locks.push(lock),
+            Err(TryLockError::WouldBlock) => return Err(CacheError::InUse { path: area.clone() }),
+            Err(TryLockError::Error(error)) => return Err(unusable(area, error)),
+        }
+    }
+    let mut bytes = 0;
+    for entry in &entries {
+        bytes += size(entry);
+        let removed =
+            if entry.is_dir() && !entry.is_symlink() { fs::remove_dir_all(entry) } else { fs::remove_file(entry) };
+        removed.map_err(|error| unusable(entry, error))?;
+    }
+    Ok(bytes)
+}
+
+/// Bytes on disk of a file or of all below a folder; links are not followed.
+fn size(path: &Path) -> u64 {
+    let Ok(metadata) = path.symlink_metadata() else { return 0 };
+    let below = if metadata.is_dir() { fs::read_dir(path).ok() } else { None };
+    let own = metadata.blocks() * 512;
+    own + below.into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum::<u64>()
+}
+
 /// Removes the half-made folders of an area whose lock we hold.
 fn clear(area: &Path) {
     for entry in fs::read_dir(area).into_iter().flatten().flatten() {
@@ -209,6 +250,21 @@ mod tests {
         assert!(!path.exists());
         let error = Area::lock(cache.path(), "a", Duration::from_millis(50)).await.unwrap_err();
         assert!(matches!(error, CacheError::Locked { .. }), "{error}");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn the_cache_is_removed_whole_or_while_somebody_works_on_it_not_at_all() {
+        let cache = tempfile::tempdir().unwrap();
+        fs::create_dir_all(cache.path().join("empty")).unwrap();
+        let area = Area::lock(cache.path(), "builds", Duration::ZERO).await.unwrap();
+        fs::write(cache.path().join("builds/thing"), vec![1; 100_000]).unwrap();
+        let error = remove_all(cache.path()).unwrap_err();
+        assert!(matches!(error, CacheError::InUse { .. }), "{error}");
+        assert!(cache.path().join("empty").exists() && cache.path().join("builds/thing").exists());
+        drop(area);
+        assert!(remove_all(cache.path()).unwrap() >= 100_000);
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0);
+        assert_eq!(remove_all(&cache.path().join("nowhere")).unwrap(), 0);
     }
 
     #[tokio::test(flavor = "current_thread")]

@@ -69,6 +69,8 @@ pub enum Origin {
     Spec,
     /// Installed by us.
     Cache,
+    /// Built by us from source, said in words.
+    Built(String),
     /// One of the usual folders of a distribution, given as its search pattern.
     System(String),
     /// `PATH`.

@@ -68,6 +68,25 @@ pub fn sweep(temporary: &Path, cache: &Path, kept_too: bool) -> Swept {
     swept
 }
 
+/// Labs of ours in `temporary` whose runner or guard is at work.
+pub fn at_work(temporary: &Path) -> Vec<PathBuf> {
+    let mut labs = Vec::new();
+    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let of_our_form =
+            entry.file_name().to_str().and_then(|name| name.strip_prefix(PREFIX)).is_some_and(is_random_name);
+        if !of_our_form || !is_ours(&entry.path(), true) {
+            continue;
+        }
+        let lives =
+            |stamp: &Stamp| stamp.lives(&stamp.runner) || stamp.guard.as_ref().is_some_and(|guard| stamp.lives(guard));
+        // Who works in another namespace cannot be seen to have ended.
+        if Stamp::read(&entry.path()).is_some_and(|stamp| !stamp.is_of_this_namespace() || lives(&stamp)) {
+            labs.push(entry.path());
+        }
+    }
+    labs
+}
+
 /// Ends the servers of a lab and removes its folders.
 pub(crate) fn put_down(home: &Path, stamp: Option<&Stamp>) -> Result<(), String> {
     if let Some(stamp) = stamp {
@@ -255,6 +274,9 @@ mod tests {
         let kept = lab(root.path(), "runner-keptkept", |s| s.kept = true);
         let foreign = root.path().join("runner-fffffff2");
         fs::create_dir_all(foreign.join("nodes")).unwrap();
+        let mut at_work = at_work(root.path());
+        at_work.sort();
+        assert_eq!(at_work, [alive.clone(), guarded.clone()]);
         let swept = sweep(root.path(), &root.path().join("cache"), false);
         assert_eq!(swept.removed, [dead]);
         assert_eq!(swept.kept, std::slice::from_ref(&kept));

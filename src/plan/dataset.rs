@@ -1,5 +1,7 @@
 //! Data of set-up that is made once: which steps of a node, and by what it is known again.
 
+use std::fmt::Write as _;
+
 use sha2::{Digest as _, Sha256};
 
 use super::instruction::Dataset;
@@ -44,7 +46,10 @@ pub(super) fn of(name: &str, node: &NodePlan, scenario: &Scenario) -> Option<Dat
     sorted.sort();
     let sql: Vec<&String> = steps.iter().map(|(_, sql)| sql).collect();
     let digest = Sha256::digest(format!("{sorted:?}\n{sql:?}"));
-    let key = digest.iter().take(KEY_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    let key = digest.iter().take(KEY_BYTES).fold(String::new(), |mut key, byte| {
+        write!(key, "{byte:02x}").expect("writing to a string cannot fail");
+        key
+    });
     Some(Dataset { node: name.to_owned(), key, parts, steps })
 }
 

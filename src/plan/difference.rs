@@ -1,4 +1,4 @@
-//! What is not the same in all cells, and what versions differ in without the spec's doing.
+//! What is not the same in all cells.
 
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
@@ -180,33 +180,4 @@ pub(super) fn words(action: &Action) -> String {
 /// SQL on one line, whole: what differs far behind differs too.
 pub(super) fn one_line(sql: &str) -> String {
     sql.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Defaults that changed with a major version and can move a figure, of the versions in use.
-const CHANGED: &[(u32, &str, &str, &str)] = &[
-    (15, "statistics are kept in shared memory", "by a collector process", "in shared memory"),
-    (16, "a subscriber with REPLICA IDENTITY FULL can use any B-tree index", "no", "yes"),
-    (16, "initial copy in binary format with binary = true", "no", "yes"),
-    (16, "a disabled subscription ends and starts its worker", "within seconds", "at once"),
-    (17, "a subscriber with REPLICA IDENTITY FULL can use hash indexes", "no", "yes"),
-    (18, "data checksums (initdb)", "off", "on"),
-    (18, "subscription option streaming", "off", "parallel"),
-    (18, "io_method", "synchronous", "worker"),
-    (18, "effective_io_concurrency", "1", "16"),
-];
-
-/// Where the nodes' versions straddle such a change, one line each.
-pub(super) fn by_version(cells: &[Cell]) -> Vec<String> {
-    let mut majors: Vec<u32> = cells
-        .iter()
-        .flat_map(|cell| cell.nodes.values().filter_map(|node| node.build.as_ref().map(|build| build.release.major)))
-        .collect();
-    majors.sort_unstable();
-    majors.dedup();
-    let (Some(first), Some(last)) = (majors.first(), majors.last()) else { return Vec::new() };
-    CHANGED
-        .iter()
-        .filter(|(since, ..)| first < since && since <= last)
-        .map(|(since, what, before, after)| format!("{what}: {before} before {since}, {after} from {since} on"))
-        .collect()
 }

@@ -25,6 +25,10 @@ pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
             let settings: Vec<(&String, &String)> =
                 node.settings.iter().map(|(name, planned)| (name, &planned.value)).collect();
             line(&(name, node.place, &node.wanted.version, node.checksums, node.transport, settings));
+            // What is built from source has no version to be told apart by.
+            if let Some(git) = &node.wanted.git {
+                line(&(&git.revision, &git.configure, node.build.as_ref().and_then(|build| build.digest.as_ref())));
+            }
         }
         for load in cell.scenario.workloads.values() {
             let scripts: Vec<&String> = load.scripts.iter().map(|script| &script.text).collect();

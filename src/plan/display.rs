@@ -156,8 +156,11 @@ impl Printer<'_> {
                 }
             }
         }
-        let by_version = if plan.by_version.is_empty() { "nothing".to_owned() } else { plan.by_version.join("; ") };
-        self.line(0, &format!("Differs without the spec's doing (defaults by version): {by_version}"));
+        let nothing = if plan.by_version.is_empty() { " nothing" } else { "" };
+        self.line(0, &format!("Differs by version without the spec's doing:{nothing}"));
+        for line in plan.by_version_lines() {
+            self.line(1, &line);
+        }
         self.line(0, "");
     }
 
@@ -263,6 +266,7 @@ impl Printer<'_> {
                 Some(bin) => format!("PostgreSQL {} in {} ({})", build.release, bin.display(), build.origin),
                 None => format!("PostgreSQL {} ({})", build.release, build.origin),
             },
+            None if node.wanted.git.is_some() => format!("{} (not built yet; a run builds it)", node.wanted),
             None => format!("{} (not found)", node.wanted),
         };
         self.line(1, &format!("node {name}: {server}"));

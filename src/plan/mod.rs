@@ -2,6 +2,7 @@
 //! origin, SQL, and the order of the turns. Later stages only do it. Pure.
 
 mod build;
+mod by_version;
 mod check;
 mod dataset;
 mod difference;
@@ -81,8 +82,8 @@ pub struct Plan {
     pub differences: Vec<Difference>,
     /// What is allowed and most likely not meant.
     pub warnings: Vec<String>,
-    /// What differs without the spec's doing: defaults that depend on the version.
-    pub by_version: Vec<String>,
+    /// What differs without the spec's doing, by version: a column says which nodes have it.
+    pub by_version: Vec<Difference>,
     /// Client programs that are used, by name; without those that are not found yet.
     pub tools: BTreeMap<String, Build>,
     /// Digest of the executable part: what is run and measured, not how it is titled, judged or shown.
@@ -141,9 +142,16 @@ pub fn plan(spec: &Spec, sources: &SourceMap, facts: &Facts, issues: &mut Issues
     };
     let warnings = warnings::of(&cells);
     let differences = difference::between(&cells);
-    let by_version = difference::by_version(&cells);
+    let by_version = by_version::by_version(&cells);
     let digest = digest::of(spec, &cells);
     Plan { cells, turns, paired, warnings, differences, by_version, tools: facts.tools.clone(), digest }
+}
+
+impl Plan {
+    /// [`Plan::by_version`], a line each.
+    pub fn by_version_lines(&self) -> Vec<String> {
+        by_version::lines(&self.by_version)
+    }
 }
 
 /// The servers of a scenario, as far as they are known.

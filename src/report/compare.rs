@@ -14,7 +14,7 @@ use crate::plan::facts::Facts;
 use crate::plan::{Cell, Plan};
 use crate::results::RunRecord;
 use crate::results::merge::host_differences;
-use crate::stats::{self, Comparison, Interval, Welch, holm};
+use crate::stats::{self, Comparison, Interval, Tested, Welch, holm, outcome};
 
 /// Confidence of each interval, and of all verdicts together.
 const CONFIDENCE: f64 = 0.95;
@@ -316,43 +316,27 @@ fn better(metrics: &[(Quantity, Quantity)], metric: &str) -> Better {
     metrics.iter().find(|(_, own)| own.display() == metric).map_or(Better::Neither, |(_, own)| own.better())
 }
 
-/// Verdicts of all rows together. Of each row "no difference" and "a difference beyond the margin" are tested; "same" at
-/// half the level, as the two-sided interval inside the margin means it.
+/// Verdicts of all rows together.
 fn judge(rows: &mut [ComparedRow], welch: &[Option<Welch>], metrics: &[(Quantity, Quantity)], margin: Option<f64>) {
     let p = |own: &Welch| {
-        let different = own.p_no_difference()?;
         let same = margin.and_then(|margin| own.p_beyond(margin));
-        Some((different, same, same.map_or(different, |same| (2.0 * same).min(different))))
+        Some(Tested { different: own.p_no_difference()?, same })
     };
-    let tested: Vec<(usize, f64, Option<f64>, f64)> = welch
-        .iter()
-        .enumerate()
-        .filter_map(|(index, own)| {
-            let (different, same, least) = own.as_ref().and_then(p)?;
-            Some((index, different, same, least))
-        })
-        .collect();
-    let least: Vec<f64> = tested.iter().map(|(.., least)| *least).collect();
+    let tested: Vec<(usize, Tested)> =
+        welch.iter().enumerate().filter_map(|(index, own)| Some((index, own.as_ref().and_then(p)?))).collect();
     for row in rows.iter_mut().filter(|row| row.ratio.is_some()) {
         row.verdict = Some(Comparison::CannotTell);
     }
-    for ((index, different, same, _), stepped) in tested.into_iter().zip(holm(&least, 1.0 - CONFIDENCE)) {
+    let of_cells: Vec<Tested> = tested.iter().map(|(_, own)| *own).collect();
+    for ((index, _), stepped) in tested.into_iter().zip(holm(&of_cells, 1.0 - CONFIDENCE)) {
         let row = &mut rows[index];
         row.adjusted_p = Some(stepped.adjusted);
-        let Some(level) = stepped.level else { continue };
-        let above = row.ratio.is_some_and(|ratio| ratio > 1.0);
-        row.verdict = Some(if same.is_some_and(|same| same <= level / 2.0) {
-            Comparison::Same
-        } else if different > level {
-            Comparison::CannotTell
-        } else {
-            match (better(metrics, &row.metric), above) {
-                (Better::Neither, true) => Comparison::Higher,
-                (Better::Neither, false) => Comparison::Lower,
-                (Better::Higher, true) | (Better::Lower, false) => Comparison::Better,
-                _ => Comparison::Worse,
-            }
-        });
+        let direction = match better(metrics, &row.metric) {
+            Better::Higher => Some(stats::Better::Higher),
+            Better::Lower => Some(stats::Better::Lower),
+            Better::Neither => None,
+        };
+        row.verdict = Some(outcome(&stepped, row.ratio.is_some_and(|ratio| ratio > 1.0), direction));
     }
 }
 

@@ -23,6 +23,10 @@ pub struct DifferencesView {
     pub instead: Option<String>,
     /// What differs by the nodes' versions without the spec's doing, one line.
     pub by_version: String,
+    /// The same as a table; its columns are versions with their nodes.
+    pub by_version_columns: Vec<String>,
+    /// Its rows.
+    pub by_version_rows: Vec<DifferenceRow>,
 }
 
 /// Something that differs.
@@ -54,12 +58,30 @@ pub(super) fn differences(run: &RunRecord, runs: Runs<'_>) -> DifferencesView {
         (true, 0 | 1) => Some("There is one scenario.".to_owned()),
         (true, _) => Some("The record of this run holds no differences between the scenarios.".to_owned()),
     };
-    let by_version = if run.by_version.is_empty() {
-        "By version, without the spec's doing: nothing that the runner knows of.".to_owned()
-    } else {
-        format!("By version, without the spec's doing: {}.", run.by_version.join("; "))
+    let by_version = match (run.by_version.is_empty(), run.by_version_table.is_empty()) {
+        (_, false) => "By version, without the spec's doing:".to_owned(),
+        (true, true) => "By version, without the spec's doing: nothing that the runner knows of.".to_owned(),
+        (false, true) => format!("By version, without the spec's doing: {}.", run.by_version.join("; ")),
     };
-    DifferencesView { scenarios, rows, footnotes: notes.into_list(), instead, by_version }
+    let mut columns: Vec<String> = Vec::new();
+    for column in run.by_version_table.iter().flat_map(|row| row.values.keys()) {
+        if !columns.contains(column) {
+            columns.push(column.clone());
+        }
+    }
+    let by_version_rows = run.by_version_table.iter().map(|row| DifferenceRow {
+        what: row.what.clone(),
+        cells: columns.iter().map(|of| row.values.get(of).map_or_else(|| NONE.to_owned(), Clone::clone)).collect(),
+    });
+    DifferencesView {
+        scenarios,
+        rows,
+        footnotes: notes.into_list(),
+        instead,
+        by_version,
+        by_version_rows: by_version_rows.collect(),
+        by_version_columns: columns,
+    }
 }
 
 /// The value on one line, or its beginning with a mark.

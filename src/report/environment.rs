@@ -5,6 +5,7 @@
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use super::builds::{self, BuildsView};
 use super::figures::Runs;
 use super::format::{NONE, counted, figure, listed, range};
 use crate::measure::{HostFacts, Unit};
@@ -18,6 +19,8 @@ use crate::text::quantity::{format_bytes, format_duration};
 pub struct EnvironmentView {
     /// Label and text, a line each.
     pub lines: Vec<(String, String)>,
+    /// What the servers are, where the spec names builds or nodes differ.
+    pub builds: BuildsView,
     /// Settings of the servers.
     pub settings: Vec<SettingView>,
     /// Server versions by node.
@@ -62,7 +65,13 @@ pub(super) fn environment(run: &RunRecord, runs: Runs<'_>) -> EnvironmentView {
         line(key, with_origin(&choice.value, &choice.origin));
     }
     line("Runner", runner(run));
-    EnvironmentView { lines, settings: settings(run, runs), versions, transports: transports(runs) }
+    EnvironmentView {
+        lines,
+        builds: builds::builds(run, runs),
+        settings: settings(run, runs),
+        versions,
+        transports: transports(runs),
+    }
 }
 
 fn when(run: &RunRecord, runs: Runs<'_>) -> String {

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 
+use super::builds::BuildsView;
 use super::cells::CellView;
 use super::charts::ChartView;
 use super::claims::ClaimView;
@@ -57,6 +58,7 @@ struct Page<'a> {
     differences: String,
     difference_notes: Vec<String>,
     by_version: &'a str,
+    by_version_table: String,
     tables: Vec<Drawn>,
     charts: &'a [ChartView],
     excluded: Vec<Item>,
@@ -66,6 +68,8 @@ struct Page<'a> {
     notes: Vec<String>,
     texts: Vec<Fenced>,
     environment: Vec<String>,
+    builds: String,
+    build_notes: Vec<String>,
     settings: String,
     definitions: Vec<String>,
 }
@@ -117,6 +121,7 @@ fn page(view: &View) -> Page<'_> {
         differences: differences(&view.differences),
         difference_notes: footnotes(&view.differences.footnotes),
         by_version: &view.differences.by_version,
+        by_version_table: by_version(&view.differences),
         tables: view.tables.iter().map(table).collect(),
         charts: &view.charts,
         excluded: view.excluded.iter().map(excluded).collect(),
@@ -126,6 +131,8 @@ fn page(view: &View) -> Page<'_> {
         notes: view.notes.iter().map(|note| tame(note)).collect(),
         texts: view.texts.iter().map(fenced).collect(),
         environment: view.environment.lines.iter().map(|(label, text)| format!("{label}: {}", tame(text))).collect(),
+        builds: builds(&view.environment.builds),
+        build_notes: build_notes(&view.environment.builds),
         settings: settings(view),
         definitions: view.definitions.clone(),
     }
@@ -229,6 +236,22 @@ fn differences(view: &DifferencesView) -> String {
         grid.column(title, Align::Left);
     }
     for row in &view.rows {
+        let cells = row.cells.iter().map(|cell| cell.as_str().into());
+        grid.row(std::iter::once(row.what.as_str().into()).chain(cells).collect());
+    }
+    grid.draw()
+}
+
+fn by_version(view: &DifferencesView) -> String {
+    if view.by_version_rows.is_empty() {
+        return String::new();
+    }
+    let mut grid = Grid::default();
+    grid.column("PostgreSQL", Align::Left);
+    for column in &view.by_version_columns {
+        grid.column(column, Align::Left);
+    }
+    for row in &view.by_version_rows {
         let cells = row.cells.iter().map(|cell| cell.as_str().into());
         grid.row(std::iter::once(row.what.as_str().into()).chain(cells).collect());
     }
@@ -374,6 +397,34 @@ fn ledger(view: &LedgerView) -> String {
         grid.row(entries);
     }
     grid.draw()
+}
+
+fn builds(view: &BuildsView) -> String {
+    if view.rows.is_empty() {
+        return String::new();
+    }
+    let mut grid = Grid::default();
+    let headings =
+        ["Build", "Nodes", "Version", "Binary", "lz4", "zstd", "ssl", "icu", "io_method", "Assertions", "CFLAGS"];
+    for heading in headings {
+        grid.column(heading, Align::Left);
+    }
+    for row in &view.rows {
+        let nodes = row.nodes.join(", ");
+        let mut entries: Vec<Entry> =
+            [&row.title, &nodes, &row.version, &row.digest].map(|text| text.as_str().into()).into();
+        entries.extend(row.with.values().map(|text| text.as_str().into()));
+        entries.extend([&row.io_method, &row.assertions, &row.cflags].map(|text| text.as_str().into()));
+        grid.row(entries);
+    }
+    grid.draw()
+}
+
+/// What is too long for the table, and what differs between the sides.
+fn build_notes(view: &BuildsView) -> Vec<String> {
+    let mut notes = footnotes(&view.footnotes);
+    notes.extend(view.between_sides.iter().map(|line| tame(line)));
+    notes
 }
 
 fn settings(view: &View) -> String {

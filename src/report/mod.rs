@@ -4,6 +4,7 @@
 //! record of an older runner renders with what it holds; what it does not hold is absent with its reason. [`svg`] draws
 //! charts of plain data.
 
+mod builds;
 mod cells;
 mod charts;
 mod claims;
@@ -32,6 +33,7 @@ mod tables;
 mod texts;
 mod view;
 
+pub use builds::{BuildRow, BuildsView};
 pub use cells::CellView;
 pub use charts::ChartView;
 pub use claims::{CONFIDENCE, ClaimView, RoundFigure};

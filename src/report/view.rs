@@ -138,7 +138,7 @@ impl View {
             format: FORMAT,
             title: spec.title.clone(),
             about: spec.about.as_ref().map(|about| about.trim().to_owned()).filter(|about| !about.is_empty()),
-            stamps: stamps(run, &summary, &failed_transactions),
+            stamps: stamps(run, &summary, &failed_transactions, &environment.builds.with_assertions),
             headline: headline(input, rounds, &summary, &environment),
             comparison: comparison.clone(),
             claims,
@@ -161,8 +161,17 @@ impl View {
 }
 
 /// What must not be overlooked.
-fn stamps(run: &RunRecord, summary: &Summary, failed: &[FailedTransactions]) -> Vec<String> {
+fn stamps(
+    run: &RunRecord,
+    summary: &Summary,
+    failed: &[FailedTransactions],
+    with_assertions: &[String],
+) -> Vec<String> {
     let mut stamps = Vec::new();
+    if !with_assertions.is_empty() {
+        let builds = with_assertions.join(", ");
+        stamps.push(format!("Built with assertions: not for performance figures ({builds})."));
+    }
     if run.aa {
         stamps.push("A/A: both sides of the comparison are alike; what differs is what this machine does.".to_owned());
     }

@@ -194,6 +194,10 @@ pub struct NodeRecord {
     /// Effective settings that are not the server's defaults, read back: value by name.
     #[serde(default)]
     pub settings: IndexMap<String, String>,
+    /// How it was built: of `pg_config` CONFIGURE, CC, CPPFLAGS, CFLAGS, LDFLAGS, LIBS and VERSION; `debug_assertions`,
+    /// and `lz4`, `zstd`, `ssl`, `icu` as yes or no; `io_method` where there is one.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub config: IndexMap<String, String>,
     /// CPU of the node's whole life by the kernel's account (wait4), in nanoseconds; of one that started from data that
     /// was made once, without the making.
     #[serde(default)]

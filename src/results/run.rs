@@ -69,6 +69,9 @@ pub struct RunRecord {
     pub host: HostFacts,
     /// PostgreSQL, by node.
     pub builds: IndexMap<String, Build>,
+    /// The same by scenario and node, where the scenarios do not all have the same.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub builds_by_scenario: IndexMap<String, IndexMap<String, Build>>,
     /// Server settings that are planned for every scenario, by node and name; what is not the same in all of
     /// them is in `differences`.
     pub settings: IndexMap<String, IndexMap<String, PlannedSetting>>,
@@ -78,6 +81,9 @@ pub struct RunRecord {
     pub differences: Vec<Difference>,
     /// What differs between the nodes' versions without the spec's doing, a line each.
     pub by_version: Vec<String>,
+    /// The same as a table: by a version with its nodes, such as `18 (subscriber)`. Older records have the lines alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_version_table: Vec<Difference>,
     /// Where each node's data was, by node.
     pub data_folders: IndexMap<String, DataFolder>,
 }

@@ -21,11 +21,11 @@ pub use bootstrap::{BootstrapMethod, LEAST_FOR_BOOTSTRAP, bootstrap_of_mean, boo
 pub use compare::{Better, Compared, Comparison, compare};
 pub use distribution::{normal_cdf, normal_quantile, student_t_cdf, student_t_quantile};
 pub use drift::{Drift, drift};
-pub use holm::{Stepped, holm};
+pub use holm::{Stepped, Tested, holm};
 pub use interval::{
     Interval, MeanEstimate, NoEstimate, RatioEstimate, difference_of_pairs, mean_of_values, ratio_of_pairs,
 };
-pub use joint::{JointVerdict, Judged, joint_verdicts};
+pub use joint::{JointVerdict, Judged, joint_verdicts, outcome};
 pub use paired::{CarryOver, PairEffect, PairedEstimate, Side, Slice, carry_over, pair_effect, paired_estimate};
 pub use random::SplitMix64;
 pub use rank::{RankMethod, RankTest, mann_whitney, sign_test, wilcoxon_signed_rank};

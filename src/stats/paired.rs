@@ -6,6 +6,7 @@
 //! "Rigorous Benchmarking in Reasonable Time", ISMM 2013.
 use super::distribution::student_t_cdf;
 use super::interval::{Interval, NoEstimate, mean_of_values};
+use super::sample::{mean_and_sd, sorted};
 use serde::Serialize;
 
 /// A side of a comparison.
@@ -88,23 +89,22 @@ pub fn paired_estimate(log_ratios: &[f64], confidence: f64, widening: f64) -> Re
     Ok(PairedEstimate { ratio: mean.exp(), interval, p_value, n, sd_log: sd(log_ratios) })
 }
 
-/// Standard deviation of a sample; `None` of fewer than two.
+/// Standard deviation of a sample, the same in whatever order it comes; `None` of fewer than two.
 pub(super) fn sd(values: &[f64]) -> Option<f64> {
-    let n = values.len() as f64;
-    let centre = mean(values.iter().copied())?;
-    let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
-    (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())
+    let sorted = sorted(values).filter(|sorted| sorted.len() > 1)?;
+    Some(mean_and_sd(&sorted).1)
 }
 
 /// Two-sided p of a mean of zero, by Student's t; `None` of fewer than two.
 pub(super) fn two_sided(values: &[f64], widening: f64) -> Option<f64> {
     let t = t_of(values, 0.0)? / widening;
-    Some((2.0 * (1.0 - student_t_cdf(t.abs(), values.len() as f64 - 1.0))).clamp(0.0, 1.0))
+    // By symmetry, and without the cancellation of 1 - p.
+    Some((2.0 * student_t_cdf(-t.abs(), values.len() as f64 - 1.0)).clamp(0.0, 1.0))
 }
 
 /// Student's t of a sample against a mean; infinite where all values are equal and differ from it.
 pub(super) fn t_of(values: &[f64], against: f64) -> Option<f64> {
-    let (sd, centre) = (sd(values)?, mean(values.iter().copied())?);
+    let (sd, centre) = (sd(values)?, mean_and_sd(&sorted(values)?).0);
     let distance = centre - against;
     if sd > 0.0 {
         Some(distance / (sd / (values.len() as f64).sqrt()))

@@ -65,8 +65,8 @@ impl Welch {
     /// The p of "a difference beyond the margin" (a share, above and below): the larger of two one-sided tests.
     pub fn p_beyond(&self, margin: f64) -> Option<f64> {
         let (error, df) = self.error?;
-        let bound = margin.ln_1p();
-        Some(upper_tail(bound - self.log_ratio, error, df).max(upper_tail(bound + self.log_ratio, error, df)))
+        let (low, high) = ((-margin).ln_1p(), margin.ln_1p());
+        Some(upper_tail(high - self.log_ratio, error, df).max(upper_tail(self.log_ratio - low, error, df)))
     }
 }
 

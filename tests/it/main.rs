@@ -47,6 +47,7 @@ mod schema;
 mod semantics;
 mod shell;
 mod sittings;
+mod source_builds;
 mod spec_errors;
 mod spec_mistakes;
 mod specs;

@@ -14,7 +14,7 @@ impl Live<'_> {
     pub(super) async fn make_data(&mut self, wanted: &Dataset) -> Result<Reply, Failure> {
         let lab = self.lab;
         let request = self.request(&wanted.node);
-        let name = lab.lock().await.dataset_name(&request, &wanted.key).map_err(failed)?;
+        let name = lab.lock().await.dataset_name(&request, &wanted.key).map_err(|error| failed(&error))?;
         let found = lab.lock().await.dataset(&name);
         if let Some(found) = found {
             self.data.insert(wanted.node.clone(), found);
@@ -24,7 +24,7 @@ impl Live<'_> {
         let cache = lab.lock().await.cache();
         let area = tokio::select! { biased;
             () = stopped(&mut stop) => return Err(interrupted()),
-            area = dataset::lock(&cache) => area.map_err(failed)?,
+            area = dataset::lock(&cache) => area.map_err(|error| failed(&error))?,
         };
         // Another runner may have made it meanwhile.
         let found = lab.lock().await.dataset(&name);
@@ -56,7 +56,8 @@ impl Live<'_> {
         }
         let mut lab = lab.lock().await;
         lab.stop(|name| name == own).await.map_err(|error| Failure::new(error.to_string()))?;
-        let kept = lab.keep_data(&area, &name, &node.data, began.elapsed().as_secs_f64()).map_err(failed)?;
+        let kept =
+            lab.keep_data(&area, &name, &node.data, began.elapsed().as_secs_f64()).map_err(|error| failed(&error))?;
         let note = (!kept.kept).then(|| {
             "larger than what the cache may hold (RUNNER_CACHE_MAX), so it is used for this run only".to_owned()
         });
@@ -77,6 +78,6 @@ fn interrupted() -> Failure {
     Failure::new("interrupted")
 }
 
-fn failed(error: dataset::DatasetError) -> Failure {
+fn failed(error: &dataset::DatasetError) -> Failure {
     Failure::new(error.to_string())
 }

@@ -203,6 +203,19 @@ async fn session(node: &RunningNode, application_name: &str) -> Result<Client, F
     Ok(client)
 }
 
+/// How a server was built. What its libraries give is asked of what it accepts, since builds by meson tell nothing in
+/// CONFIGURE. A server that does not answer has none of it in its record.
+const CONFIG: &str = "\
+SELECT name, setting FROM pg_config \
+ WHERE name IN ('CONFIGURE', 'CC', 'CPPFLAGS', 'CFLAGS', 'LDFLAGS', 'LIBS', 'VERSION') \
+UNION ALL SELECT name, setting FROM pg_settings WHERE name IN ('debug_assertions', 'io_method') \
+UNION ALL SELECT 'lz4', CASE WHEN 'lz4' = ANY (enumvals) THEN 'yes' ELSE 'no' END \
+  FROM pg_settings WHERE name = 'default_toast_compression' \
+UNION ALL SELECT 'zstd', CASE WHEN 'zstd' = ANY (enumvals) THEN 'yes' ELSE 'no' END \
+  FROM pg_settings WHERE name = 'wal_compression' \
+UNION ALL SELECT 'ssl', CASE WHEN setting <> '' THEN 'yes' ELSE 'no' END FROM pg_settings WHERE name = 'ssl_library' \
+UNION ALL SELECT 'icu', CASE WHEN EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i') THEN 'yes' ELSE 'no' END";
+
 pub(super) async fn connect(node: RunningNode) -> Result<LiveNode, Failure> {
     let client = session(&node, "runner").await?;
     let sampler = session(&node, "runner sampler").await?;
@@ -227,10 +240,12 @@ pub(super) async fn connect(node: RunningNode) -> Result<LiveNode, Failure> {
          ORDER BY name",
     )
     .await?;
-    let settings: IndexMap<String, String> = settings
-        .iter()
-        .map(|row| (row.get(0).unwrap_or_default().to_owned(), row.get(1).unwrap_or_default().to_owned()))
-        .collect();
+    let config = rows(&client, CONFIG).await.unwrap_or_default();
+    let pairs = |rows: &[SimpleQueryRow]| -> IndexMap<String, String> {
+        let text = |row: &SimpleQueryRow, index: usize| row.get(index).unwrap_or_default().to_owned();
+        rows.iter().map(|row| (text(row, 0), text(row, 1))).collect()
+    };
+    let (settings, config) = (pairs(&settings), pairs(&config));
     let pids = [first.get(0), sampler_pid.first().and_then(|row| row.get(0))];
     Ok(LiveNode {
         sampler: Sampler::new(sampler, node.pid).await?,
@@ -239,6 +254,6 @@ pub(super) async fn connect(node: RunningNode) -> Result<LiveNode, Failure> {
         major: text(2).parse::<u32>().unwrap_or(0) / 10_000,
         own_sessions: pids.into_iter().flatten().filter_map(|pid| pid.parse().ok()).collect(),
         worker_started: None,
-        record: NodeRecord { version: text(1), settings, lifetime_cpu_ns: None, data: None },
+        record: NodeRecord { version: text(1), settings, config, lifetime_cpu_ns: None, data: None },
     })
 }

@@ -159,7 +159,7 @@ fn between_sides(run: &RunRecord, runs: Runs<'_>) -> Option<String> {
             any = true;
             let options = |server: &Server<'_>| options(server.told("CONFIGURE"));
             let mut pairs = vec![("configure's options", options(other), options(server))];
-            pairs.extend(MADE_BY.map(|(key, name)| (name, other.told(key).to_owned(), server.told(key).to_owned())));
+            pairs.extend(MADE_BY.map(|(key, name)| (name, flags(other.told(key)), flags(server.told(key)))));
             for (name, before, after) in pairs.into_iter().filter(|(_, before, after)| before != after) {
                 let text = format!("{name} of {} ({before} | {after})", server.node);
                 if !differing.contains(&text) {
@@ -194,6 +194,12 @@ fn options(configure: &str) -> String {
     if words.is_empty() { "none".to_owned() } else { words.join(" ") }
 }
 
+/// Flags without those that name folders of the build itself.
+fn flags(text: &str) -> String {
+    let own = |word: &&str| !word.contains("-rpath") && !word.contains("-prefix-map=");
+    text.split_whitespace().filter(own).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,5 +208,6 @@ mod tests {
     fn folders_are_no_difference_between_builds() {
         assert_eq!(options("'--prefix=/a/b' '--with-lz4' 'CFLAGS=-O2'"), "--with-lz4 CFLAGS=-O2");
         assert_eq!(options(" '--prefix=/usr'"), "none");
+        assert_eq!(flags("-Wl,--as-needed -Wl,-rpath,'/a/lib',--enable-new-dtags -O2"), "-Wl,--as-needed -O2");
     }
 }

@@ -430,3 +430,26 @@ fn a_results_folder_renders_again_to_the_same_page() {
     store.put_report(&first, &json(&view(&again)), &csv(&view(&again))).expect("it can be written");
     assert_eq!(fs::read_to_string(store.report_path()).expect("just written"), first);
 }
+
+#[test]
+fn builds_that_differ_have_a_table_and_assertions_are_a_stamp() {
+    let plain = page(&replica_identity_full());
+    assert!(!plain.contains("| Build "), "one build and none named: no table");
+    let (spec, run, mut samples) = replica_identity_full();
+    for sample in &mut samples {
+        for (node, assertions) in [("publisher", "off"), ("subscriber", "on")] {
+            let record = sample.nodes.get_mut(node).expect("both nodes have a record");
+            record.config = map([
+                ("debug_assertions", assertions.to_owned()),
+                ("lz4", "yes".to_owned()),
+                ("CFLAGS", "-Wall -Wmissing-prototypes -fwrapv -g -O0".to_owned()),
+            ]);
+        }
+    }
+    let text = page(&(spec, run, samples));
+    assert!(text.contains("> **Built with assertions: not for performance figures (subscriber).**"), "{text}");
+    let row = text.lines().find(|line| line.starts_with("| subscriber")).expect("a row");
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    assert_eq!(cells[1..12], ["subscriber", "subscriber", "18.6", "–", "yes", "–", "–", "–", "–", "on", "-O0 …¹"]);
+    assert!(text.contains("- ¹ -Wall -Wmissing-prototypes -fwrapv -g -O0"), "{text}");
+}

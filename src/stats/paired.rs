@@ -91,8 +91,8 @@ pub fn paired_estimate(log_ratios: &[f64], confidence: f64, widening: f64) -> Re
 
 /// Standard deviation of a sample, the same in whatever order it comes; `None` of fewer than two.
 pub(super) fn sd(values: &[f64]) -> Option<f64> {
-    let sorted = sorted(values).filter(|sorted| sorted.len() > 1)?;
-    Some(mean_and_sd(&sorted).1)
+    let sorted = sorted(values)?;
+    mean_and_sd(&sorted).1
 }
 
 /// Two-sided p of a mean of zero, by Student's t; `None` of fewer than two.

@@ -22,7 +22,11 @@ const DIFFERENCES: usize = 12;
 /// The report in short, for a mail.
 pub fn plain(view: &View) -> String {
     let mut parts = vec![heading(&view.title, '='), prose("", &view.headline)];
-    parts.extend(view.stamps.iter().map(|stamp| prose("! ", stamp)));
+    let stamps: Vec<String> = view.stamps.iter().map(|stamp| prose("! ", stamp)).collect();
+    parts.push(stamps.join(
+        "
+",
+    ));
     parts.extend(view.comparison.iter().flat_map(verdict));
     parts.extend(claims(view));
     parts.extend(view.tables.iter().flat_map(table));

@@ -5,10 +5,13 @@
 use super::plain_text::{ascii, wrap};
 
 /// Leading columns are narrowed step by step to these widths if that saves a part of a split table.
-const LEADING_WIDTHS: [usize; 4] = [40, 30, 22, 14];
+const LEADING_WIDTHS: [usize; 4] = [40, 30, 22, 16];
 
 /// A heading narrower than this is not wrapped even if its figures are narrower still.
 const HEADING: usize = 9;
+
+/// A word of a heading that is longer than this may be cut.
+const WORD: usize = 14;
 
 /// Where a column's text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +81,10 @@ impl PlainTable {
         let none = PlainCell::default();
         let cells: Vec<&PlainCell> = self.rows.iter().map(|row| row.get(index).unwrap_or(&none)).collect();
         let cells = match side {
-            Side::Left => {
-                cells.into_iter().map(|cell| joined(&cell.text, &ascii(&cell.mark), &ascii(&cell.aside))).collect()
-            }
+            Side::Left => cells
+                .into_iter()
+                .map(|cell| joined(&ascii(&cell.text), &ascii(&cell.mark), &ascii(&cell.aside)))
+                .collect(),
             Side::Right => aligned(&cells),
         };
         Column { heading: heading.clone(), side: *side, cells }
@@ -129,7 +133,8 @@ impl Column {
     /// Width wanted, at most `most`.
     fn width(&self, most: usize) -> usize {
         let cells = self.cells.iter().map(String::len).max().unwrap_or(0);
-        let folded = wrap(&self.heading, cells.max(HEADING)).iter().map(String::len).max().unwrap_or(0);
+        let word = self.heading.split(' ').map(str::len).max().unwrap_or(0).min(WORD);
+        let folded = wrap(&self.heading, cells.max(HEADING).max(word)).iter().map(String::len).max().unwrap_or(0);
         cells.max(folded).clamp(1, most.max(1))
     }
 
@@ -149,8 +154,11 @@ impl Column {
 
 /// Widths of all columns, and which columns stand in each part.
 fn layout(columns: &[Column], leading: usize, most: usize, width: usize) -> (Vec<usize>, Vec<Vec<usize>>) {
-    let mut widths: Vec<usize> =
-        columns.iter().take(leading).map(|column| column.width(most / leading.max(1))).collect();
+    // The last of them holds the titles; what stands before it is short.
+    let mut widths: Vec<usize> = columns.iter().take(leading).map(|column| column.width(most)).collect();
+    if let Some((_, before)) = widths.split_last_mut() {
+        before.iter_mut().for_each(|own| *own = (*own).min(width / 4 / leading));
+    }
     // A column takes a blank on each side and a border.
     let own: usize = widths.iter().map(|width| width + 3).sum();
     let rest = width.saturating_sub(own + 2).max(1);
@@ -188,8 +196,12 @@ fn aligned(cells: &[&PlainCell]) -> Vec<String> {
     let cells: Vec<(String, String, String)> = cells.iter().map(spelled).collect();
     let marks = cells.iter().map(|(_, mark, _)| mark.len()).max().unwrap_or(0);
     let asides = cells.iter().map(|(_, _, aside)| aside.len()).max().unwrap_or(0);
+    let texts =
+        cells.iter().filter(|(_, _, aside)| !aside.is_empty()).map(|(text, _, _)| text.len()).max().unwrap_or(0);
     let one = |(text, mark, aside): &(String, String, String)| match asides {
         0 => format!("{text}{mark:<marks$}"),
+        // Such as an interval below figures: it has the place of the asides too.
+        _ if mark.is_empty() && aside.is_empty() && text.len() > texts => text.clone(),
         _ => format!("{text}{mark:<marks$} {aside:<asides$}"),
     };
     cells.iter().map(one).collect()

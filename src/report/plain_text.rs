@@ -113,9 +113,12 @@ pub fn paragraph(first: &str, text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A heading with a line of `under` below it.
+/// A heading with a line of `under` below it; nothing of nothing.
 pub fn heading(text: &str, under: char) -> String {
     let lines = wrap(text, WIDTH);
+    if lines.is_empty() {
+        return String::new();
+    }
     let widest = lines.iter().map(String::len).max().unwrap_or(0);
     format!("{}\n{}", lines.join("\n"), under.to_string().repeat(widest))
 }

@@ -157,7 +157,9 @@ fn layout(columns: &[Column], leading: usize, most: usize, width: usize) -> (Vec
     // The last of them holds the titles; what stands before it is short.
     let mut widths: Vec<usize> = columns.iter().take(leading).map(|column| column.width(most)).collect();
     if let Some((_, before)) = widths.split_last_mut() {
-        before.iter_mut().for_each(|own| *own = (*own).min(width / 4 / leading));
+        for own in before {
+            *own = (*own).min(width / 4 / leading);
+        }
     }
     // A column takes a blank on each side and a border.
     let own: usize = widths.iter().map(|width| width + 3).sum();
@@ -165,12 +167,12 @@ fn layout(columns: &[Column], leading: usize, most: usize, width: usize) -> (Vec
     widths.extend(columns.iter().skip(leading).map(|column| column.width(rest)));
     let mut parts: Vec<Vec<usize>> = Vec::new();
     let mut free = 0;
-    for index in leading..columns.len() {
-        if parts.is_empty() || widths[index] > free {
+    for (index, own) in widths.iter().enumerate().skip(leading) {
+        if parts.is_empty() || *own > free {
             parts.push((0..leading).collect());
             free = rest;
         }
-        free = free.saturating_sub(widths[index] + 3);
+        free = free.saturating_sub(own + 3);
         if let Some(part) = parts.last_mut() {
             part.push(index);
         }

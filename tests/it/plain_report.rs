@@ -69,7 +69,7 @@ fn two_builds() -> Records {
                 let mut slice = sample(turn, pair, &cell.name, map([("load", phase(evidence))]));
                 slice.scenario.clone_from(&cell.scenario.name);
                 slice.slice = Some(SliceRecord { place, warm_up: place == 1 });
-                slice.started = "2026-08-03T12:00:00Z".to_owned();
+                "2026-08-03T12:00:00Z".clone_into(&mut slice.started);
                 slice.convergence = Some(compared("public.idle", 0, 0));
                 samples.push(slice);
             }

@@ -1,6 +1,6 @@
 //! The report: from stored records to a page for people and the same for machines.
 //!
-//! Pure. [`View::of`] decides everything that a reader sees; [`markdown`], [`plain`], [`json`] and [`csv`] only write it
+//! Pure. [`View::of`] decides everything that a reader sees; [`markdown`], [`plain()`], [`json`] and [`csv`] only write it
 //! down. A
 //! record of an older runner renders with what it holds; what it does not hold is absent with its reason. [`svg`] draws
 //! charts of plain data.

@@ -281,7 +281,7 @@ pub struct ReportArgs {
     /// Take titles, claims and tables from this spec instead; what is run must be the same.
     #[arg(long, value_name = "SPEC")]
     pub spec: Option<PathBuf>,
-    /// Markdown for people, JSON for machines, CSV of every run's figures.
+    /// Markdown for people, short plain text for a mail, JSON for machines, CSV of every run's figures.
     #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
     pub format: ReportFormat,
     /// A claim that cannot be told is a failure too.
@@ -294,6 +294,8 @@ pub struct ReportArgs {
 pub enum ReportFormat {
     /// For people.
     Markdown,
+    /// Short, for a mail: ASCII, 76 columns.
+    Text,
     /// For machines.
     Json,
     /// A line per run and figure, for spreadsheets and plots.

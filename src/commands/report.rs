@@ -63,6 +63,7 @@ pub(super) fn report(arguments: &ReportArgs) -> Result<u8, Refused> {
     let view = View::of(Input { spec: &spec, run: &record, samples: &samples });
     out(&match arguments.format {
         ReportFormat::Markdown => page::markdown(&view).map_err(|error| Refused::Failed(error.to_string()))?,
+        ReportFormat::Text => page::plain(&view),
         ReportFormat::Json => page::json(&view),
         ReportFormat::Csv => page::csv(&view),
     })?;
@@ -78,7 +79,8 @@ pub(super) fn render(store: &Store, spec: &Spec, record: &RunRecord, strict: boo
     for chart in &view.charts {
         store.put_chart(&chart.file, &chart.svg).map_err(|error| failed(&error))?;
     }
-    store.put_report(&markdown, &page::json(&view), &page::csv(&view)).map_err(|error| failed(&error))?;
+    let (text, json, csv) = (page::plain(&view), page::json(&view), page::csv(&view));
+    store.put_report(&markdown, &text, &json, &csv).map_err(|error| failed(&error))?;
     Ok((markdown, page::exit_status(&view.summary, strict).code()))
 }
 

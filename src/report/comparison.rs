@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::figures::Runs;
-use super::format::counted;
 use super::pivot::label;
+use super::verdict_rules::{brief, rules};
 use crate::measure;
 use crate::results::pairs::{Cells, effects, whole_pairs};
 use crate::spec::{Compare, Comparison as Pair, LoweredCell};
@@ -31,6 +31,9 @@ pub struct ComparisonView {
     pub rows: Vec<VerdictRow>,
     /// How it was measured and judged, a sentence or two each.
     pub rules: Vec<String>,
+    /// The same in short.
+    #[serde(skip)]
+    pub brief: Vec<String>,
 }
 
 /// The verdict at one point.
@@ -89,7 +92,7 @@ impl VerdictRow {
     }
 }
 
-fn percent(ratio: f64) -> String {
+pub(super) fn percent(ratio: f64) -> String {
     // A hair below one is no "-0.0 %".
     let change = (ratio - 1.0) * 100.0;
     let change = if change.abs() < 0.05 { 0.0 } else { change };
@@ -179,6 +182,7 @@ pub(super) fn comparison(runs: Runs<'_>) -> Option<ComparisonView> {
         metric: compare.metric.display(),
         confidence: compare.confidence,
         rules: rules(runs, compare, &rows, rule),
+        brief: brief(runs, compare, &rows, rule),
         rows,
     })
 }
@@ -213,71 +217,4 @@ fn refusal(effects: &[PairEffect], bound: f64) -> Option<String> {
         percent(interval.low),
         percent(interval.high)
     ))
-}
-
-/// How it was measured and judged.
-fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule: Option<StopRule>) -> Vec<String> {
-    let mut out = Vec::new();
-    let confidence = format!("{:.0} %", compare.confidence * 100.0);
-    let paired = &runs.spec.run.paired;
-    match rule {
-        Some(rule) => {
-            out.push(format!(
-                "Each pair is fresh servers of both sides, up at once, with {} slices of each in the order A B B A (the \
-                 side that begins alternates); the change is the geometric mean over pairs, and the interval Student's t \
-                 over the pairs' mean log ratios, {confidence} for each cell alone.",
-                paired.slices.value
-            ));
-            out.push(format!(
-                "A cell was done when its interval was as narrow as ± {} % (from {} pairs on), whatever it said, or at {} \
-                 pairs; since that ends a little too often on pairs that agree by chance, standard errors are multiplied \
-                 by 1 + 0.75/n.",
-                (rule.half_width * 1e4).round() / 100.0,
-                rule.least,
-                rule.most
-            ));
-        }
-        None => out.push(format!(
-            "The change is the geometric mean of the ratios within rounds, and the interval Student's t on their \
-             logarithms, {confidence} for each cell alone."
-        )),
-    }
-    let same = compare.same_within.map_or_else(
-        || "no margin is stated, so that nothing is called the same".to_owned(),
-        |margin| format!("the same: within ± {} %", margin * 100.0),
-    );
-    out.push(format!(
-        "Verdicts are joint over {} by Holm's method: the probability of any wrong one is at most {:.0} %; {same}. The last \
-         column is the smallest change that this many would have found with a probability of 80 %.",
-        counted(rows.len(), "cell"),
-        (1.0 - compare.confidence) * 100.0
-    ));
-    let open: Vec<&str> = rows
-        .iter()
-        .filter(|row| row.verdict == Some(Comparison::CannotTell) && row.alone != Comparison::CannotTell)
-        .map(|row| row.place.as_str())
-        .collect();
-    if !open.is_empty() {
-        out.push(format!("Alone, but not jointly, a verdict could be given for {}.", open.join("; ")));
-    }
-    for row in rows {
-        if let Some(refused) = &row.refused {
-            out.push(format!("{}: refused, {refused}.", row.place));
-        }
-    }
-    let spreads: Vec<f64> = rows.iter().filter_map(|row| row.sd_log).collect();
-    if let (Some(_), Some(spread)) = (rule, crate::stats::Summary::of(&spreads)) {
-        out.push(format!(
-            "Fresh pairs differed by {:.1} % (standard deviation, median over cells; {:.1} to {:.1} %).",
-            spread.median * 100.0,
-            spread.min * 100.0,
-            spread.max * 100.0
-        ));
-        out.push(
-            "A slice is short: what comes seldom, such as a checkpoint or a vacuum, is in few of them or in none, and the \
-             change is that of the time between."
-                .to_owned(),
-        );
-    }
-    out
 }

@@ -1,5 +1,5 @@
-//! What speaks against the figures: drift, stolen time, other load, clients that were the bottleneck, what was planned
-//! and what it took.
+//! What speaks against the figures: drift, stolen time, other load, clients that were the bottleneck; and what
+//! was planned and what it took.
 
 use super::figures::Runs;
 use super::format::listed;
@@ -29,7 +29,6 @@ pub(super) fn honesty(run: &RunRecord, runs: Runs<'_>) -> Vec<String> {
     notes.extend(stolen(runs));
     notes.extend(others(runs));
     notes.extend(client_bound(runs));
-    notes.extend(took(run));
     notes
 }
 
@@ -180,7 +179,11 @@ fn busy_threads(sample: &Sample, name: &str, load: &Workload) -> Option<f64> {
 }
 
 /// What was planned and what it took.
-fn took(run: &RunRecord) -> Option<String> {
+pub(super) fn took(run: &RunRecord) -> Vec<String> {
+    time(run).into_iter().collect()
+}
+
+fn time(run: &RunRecord) -> Option<String> {
     let planned = run.expected.as_ref()?;
     let moment = |text: &str| text.parse::<jiff::Timestamp>().ok();
     let (began, ended) = (moment(&run.started)?, moment(run.finished.as_ref()?)?);

@@ -1,6 +1,7 @@
 //! The report: from stored records to a page for people and the same for machines.
 //!
-//! Pure. [`View::of`] decides everything that a reader sees; [`markdown`], [`json`] and [`csv`] only write it down. A
+//! Pure. [`View::of`] decides everything that a reader sees; [`markdown`], [`plain()`], [`json`] and [`csv`] only write it
+//! down. A
 //! record of an older runner renders with what it holds; what it does not hold is absent with its reason. [`svg`] draws
 //! charts of plain data.
 
@@ -27,10 +28,14 @@ mod ledger;
 mod markdown;
 mod notes;
 mod pivot;
+mod plain;
+mod plain_table;
+mod plain_text;
 mod summary;
 pub mod svg;
 mod tables;
 mod texts;
+mod verdict_rules;
 mod view;
 
 pub use builds::{BuildRow, BuildsView};
@@ -49,6 +54,9 @@ pub use footnotes::Footnote;
 pub use json::json;
 pub use ledger::{LedgerRow, LedgerView};
 pub use markdown::{MarkdownError, markdown};
+pub use plain::plain;
+pub use plain_table::{PlainCell, PlainTable, Side};
+pub use plain_text::{WIDTH, ascii, heading, paragraph, wrap};
 pub use summary::{ExitStatus, Summary, exit_status};
 pub use tables::{ColumnView, RowView, TableView};
 pub use view::{FigureOfRun, RunFigures, View};

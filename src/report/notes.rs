@@ -24,6 +24,11 @@ pub(super) fn notes(runs: Runs<'_>) -> Vec<String> {
     notes
 }
 
+/// Those of them that speak against the figures.
+pub(super) fn warnings(runs: Runs<'_>) -> Vec<String> {
+    unchecked(runs).into_iter().chain(unknown(runs)).chain(recorded(runs)).collect()
+}
+
 /// That the nodes held the same rows, with how many; and where nobody looked.
 fn convergence(runs: Runs<'_>) -> Vec<String> {
     let valid: Vec<&Sample> = runs.samples.iter().filter(|sample| sample.outcome.is_valid()).collect();
@@ -44,13 +49,18 @@ fn convergence(runs: Runs<'_>) -> Vec<String> {
             .collect();
         notes.push(format!("Converged after the last phase, by row counts and checksums: {}.", listed(&tables)));
     }
-    let replicating =
-        |sample: &&&Sample| runs.scenario(&sample.cell).is_some_and(|scenario| !scenario.subscriptions.is_empty());
-    let unchecked = valid.iter().filter(|sample| sample.convergence.is_none()).filter(replicating).count();
-    if unchecked > 0 {
-        notes.push(format!("Convergence was not checked in {} with subscriptions.", counted(unchecked, "valid run")));
-    }
+    notes.extend(unchecked(runs));
     notes
+}
+
+/// That nobody looked whether the nodes held the same rows.
+fn unchecked(runs: Runs<'_>) -> Option<String> {
+    let valid = runs.samples.iter().filter(|sample| sample.outcome.is_valid());
+    let replicating =
+        |sample: &&Sample| runs.scenario(&sample.cell).is_some_and(|scenario| !scenario.subscriptions.is_empty());
+    let unchecked = valid.filter(|sample| sample.convergence.is_none()).filter(replicating).count();
+    (unchecked > 0)
+        .then(|| format!("Convergence was not checked in {} with subscriptions.", counted(unchecked, "valid run")))
 }
 
 /// Time waited before a clock for the launcher of 14 and 15.

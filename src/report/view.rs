@@ -15,9 +15,9 @@ use super::environment::{EnvironmentView, environment, versions_text};
 use super::excluded::{ExcludedRun, FailedTransactions, excluded, failed_transactions};
 use super::figures::Runs;
 use super::format::{counted, listed};
-use super::honesty::honesty;
+use super::honesty::{honesty, took};
 use super::ledger::{LedgerView, ledger};
-use super::notes::notes;
+use super::notes::{notes, warnings};
 use super::summary::Summary;
 use super::tables::{TableView, table};
 use super::texts::{TextView, texts};
@@ -59,6 +59,9 @@ pub struct View {
     pub ledger: LedgerView,
     /// What else a reader should know.
     pub notes: Vec<String>,
+    /// Those of the notes that speak against the figures.
+    #[serde(skip)]
+    pub against: Vec<String>,
     /// How it was run.
     pub environment: EnvironmentView,
     /// How each figure is defined.
@@ -148,7 +151,8 @@ impl View {
             excluded,
             failed_transactions,
             ledger: ledger(runs),
-            notes: [honesty(run, runs), notes(runs)].concat(),
+            against: [honesty(run, runs), warnings(runs)].concat(),
+            notes: [honesty(run, runs), took(run), notes(runs)].concat(),
             texts: texts(runs),
             environment,
             definitions: definitions(runs),

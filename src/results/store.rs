@@ -1,7 +1,7 @@
 //! The results folder: the only file of `results` and `report` that touches the disk.
 //!
 //! ```text
-//! run.json  facts.json  plan.txt  report.md  report.json  figures.csv
+//! run.json  facts.json  plan.txt  report.md  report.txt  report.json  figures.csv
 //! sources/sources.json  sources/01-x.toml …        every text as written, in the order it was asked for
 //! runs/0001-btree-r1.json …                        one atomic file a turn
 //! charts/tps.svg …                                 the spec's charts
@@ -194,9 +194,11 @@ impl Store {
         self.put("plan.txt", plan.as_bytes())
     }
 
-    /// Stores the report in its forms: for people, for machines, and the runs' figures as CSV.
-    pub fn put_report(&self, markdown: &str, json: &str, csv: &str) -> Result<(), StoreError> {
+    /// Stores the report in its forms: for people as Markdown and as plain text, for machines, and the runs'
+    /// figures as CSV.
+    pub fn put_report(&self, markdown: &str, text: &str, json: &str, csv: &str) -> Result<(), StoreError> {
         self.put("report.md", markdown.as_bytes())?;
+        self.put("report.txt", text.as_bytes())?;
         self.put("report.json", json.as_bytes())?;
         self.put("figures.csv", csv.as_bytes())
     }

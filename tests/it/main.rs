@@ -40,6 +40,7 @@ mod load_server;
 mod loop_order;
 mod markers;
 mod pgbench;
+mod plain_report;
 mod replication;
 mod reports;
 mod scaling;

@@ -4,7 +4,7 @@ use std::fs;
 
 use indexmap::IndexMap;
 use runner::measure::{Evidence, NodePoint, NodeSeries, RmgrEvidence};
-use runner::report::{FigureOfRun, Input, View, csv, exit_status, json, markdown};
+use runner::report::{FigureOfRun, Input, View, csv, exit_status, json, markdown, plain};
 use runner::results::{Outcome, RunRecord, Sample, Store};
 use runner::spec::Spec;
 use runner::stats::Outcome as Judged;
@@ -427,7 +427,9 @@ fn a_results_folder_renders_again_to_the_same_page() {
     let again = (*spec, store.run().expect("it was stored"), store.samples().expect("they were stored"));
     let first = page(&replica_identity_full());
     assert_eq!(page(&again), first);
-    store.put_report(&first, &json(&view(&again)), &csv(&view(&again))).expect("it can be written");
+    store
+        .put_report(&first, &plain(&view(&again)), &json(&view(&again)), &csv(&view(&again)))
+        .expect("it can be written");
     assert_eq!(fs::read_to_string(store.report_path()).expect("just written"), first);
 }
 

@@ -1,0 +1,253 @@
+//! The report for a mail: whole pages as snapshots, and what holds of every page.
+
+use proptest::prelude::*;
+use runner::measure::Evidence;
+use runner::report::{Input, PlainTable, Side, View, WIDTH, ascii, paragraph, plain, wrap};
+use runner::results::record::SliceRecord;
+use runner::results::{Outcome, RunRecord, Sample};
+use runner::spec::Spec;
+
+use crate::support::published::{hidden_cpu_cost, replica_identity_full};
+use crate::support::records::{compared, host, load, map, phase, run, sample};
+use crate::support::spec;
+
+type Records = (Spec, RunRecord, Vec<Sample>);
+
+fn view((spec, run, samples): &Records) -> View {
+    View::of(Input { spec, run, samples })
+}
+
+/// What must hold of every page whatever it tells.
+fn fits(page: &str) {
+    for line in page.lines() {
+        assert!(line.len() <= WIDTH, "{} columns: {line:?}", line.len());
+        assert!(line.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()), "{line:?}");
+        assert!(!line.ends_with(' '), "{line:?}");
+    }
+    assert!(!page.contains("\n\n\n") && page.ends_with('\n'), "{page}");
+}
+
+/// Blanks and the signs that begin a line do not count, since a paragraph is wrapped.
+fn flat(text: &str) -> String {
+    ascii(&text.replace('`', "")).replace(' ', "")
+}
+
+fn page(records: &Records) -> String {
+    let view = view(records);
+    let page = plain(&view);
+    fits(&page);
+    for stamp in &view.stamps {
+        assert!(flat(&page).contains(&flat(stamp)), "{stamp}\n{page}");
+    }
+    page
+}
+
+/// The shipped comparison of two builds at three numbers of clients: eight pairs each, slices A B B A.
+fn two_builds() -> Records {
+    let text = include_str!("../../specs/empty_transactions.toml").replace("scale = [1, 100]", "scale = [1]");
+    let (text, _) = text.split_once("[[report.charts]]").expect("the charts come last");
+    let text: Vec<&str> = text.lines().filter(|line| !line.contains("scale = 100, ")).collect();
+    let spec = spec(&text.join("\n"));
+    let mut samples: Vec<Sample> = Vec::new();
+    for (comparison, (rate, effect)) in spec.comparisons().iter().zip([(4800.0, 1.06), (4350.0, 1.001), (3900.0, 1.02)])
+    {
+        for pair in 1..=8_u32 {
+            for place in 1..=9_u32 {
+                let is_of = matches!(place % 4, 1 | 2) == (pair % 2 == 0);
+                let cell = &spec.cells[if is_of { comparison.of } else { comparison.to }];
+                let turn = samples.len() as u32 + 1;
+                // Pairs differ by some percent, slices by less.
+                let noise = 1.0 + f64::from(turn * 7 % 11) / 2000.0;
+                let of_pair = 1.0 + f64::from(pair * 3 % 8) / 400.0;
+                let tps = rate * noise * if is_of { effect * of_pair } else { 1.0 };
+                let evidence = Evidence {
+                    seconds: 5.0,
+                    loads: load("publisher", "tpcb", 4, (tps * 5.0) as u64, 900_000),
+                    host: Some(host(8.0, 5.0, 0.6)),
+                    ..Evidence::default()
+                };
+                let mut slice = sample(turn, pair, &cell.name, map([("load", phase(evidence))]));
+                slice.scenario.clone_from(&cell.scenario.name);
+                slice.slice = Some(SliceRecord { place, warm_up: place == 1 });
+                "2026-08-03T12:00:00Z".clone_into(&mut slice.started);
+                slice.convergence = Some(compared("public.idle", 0, 0));
+                samples.push(slice);
+            }
+        }
+    }
+    let mut run = run(
+        "empty_transactions",
+        "runner specs/empty_transactions.toml --set scale=1 --build head=/opt/head --build 'patched=/opt/my patch' --out /var/tmp/results",
+    );
+    "paired".clone_into(&mut run.order);
+    (spec, run, samples)
+}
+
+/// Runs that failed, diverged and were interrupted, and transactions that failed.
+fn troubled() -> Records {
+    let (spec, mut run, mut samples) = replica_identity_full();
+    run.interrupted = true;
+    run.finished = None;
+    run.warnings = vec!["the governor of the CPU is `powersave`".to_owned()];
+    samples[1].outcome = Outcome::Failed {
+        during: "apply".to_owned(),
+        reason: "subscription items: ERROR:  duplicate key value violates unique constraint \"items_pkey\"".to_owned(),
+    };
+    samples[1].phases.shift_remove("apply");
+    samples[3].outcome = Outcome::Diverged { reason: "public.items differs".to_owned() };
+    samples[3].convergence = Some(compared("public.items", 50_000, 1));
+    samples.truncate(5);
+    let load = samples[0].phases["backlog"].evidence.loads.get_mut("change_tail").expect("just made");
+    load.scripts["change_tail"].failed = map([("40001", 12), ("57014", 1)]);
+    samples[0].notes.push("subscriber: WARNING:  out of logical replication worker slots".to_owned());
+    (spec, run, samples)
+}
+
+fn contended() -> Records {
+    let mut records = replica_identity_full();
+    for sample in &mut records.2 {
+        let evidence = &mut sample.phases.get_mut("apply").expect("just made").evidence;
+        evidence.host = Some(host(2.0, evidence.seconds, 0.93));
+    }
+    records.1.quick = true;
+    records.1.aa = true;
+    records
+}
+
+#[test]
+fn a_mail_of_two_builds_compared() {
+    insta::assert_snapshot!(page(&two_builds()));
+}
+
+#[test]
+fn a_mail_of_five_scenarios() {
+    insta::assert_snapshot!(page(&hidden_cpu_cost(true)));
+}
+
+#[test]
+fn a_mail_where_all_is_well() {
+    insta::assert_snapshot!(page(&replica_identity_full()));
+}
+
+#[test]
+fn a_mail_of_a_run_in_trouble_tells_all_of_it() {
+    let page = page(&troubled());
+    for told in ["Interrupted", "duplicate key", "40001: 12", "powersave", "worker slots", "(48001,1,...) on publisher"]
+    {
+        assert!(flat(&page).contains(&flat(told)), "{told}\n{page}");
+    }
+    insta::assert_snapshot!(page);
+}
+
+#[test]
+fn a_mail_marks_figures_of_contention() {
+    let page = page(&contended());
+    assert!(page.contains("! A/A") && page.contains("! --quick"), "{page}");
+    assert!(page.contains("\n[!] figure of contention"), "{page}");
+    insta::assert_snapshot!(page);
+}
+
+#[test]
+fn what_the_page_says_of_figures_the_mail_says_too() {
+    for records in [two_builds(), hidden_cpu_cost(true), troubled(), contended()] {
+        let (view, page) = (view(&records), flat(&page(&records)));
+        let cells = view.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
+        for cell in cells {
+            assert!(page.contains(&flat(&format!("{}{}", cell.text, cell.mark))), "{}\n{page}", cell.text);
+        }
+        for claim in &view.claims {
+            let ours = claim.ours.as_deref().unwrap_or("no figure");
+            assert!(page.contains(&flat(ours)), "{ours}\n{page}");
+        }
+        for row in view.comparison.iter().flat_map(|comparison| &comparison.rows) {
+            let interval = row.interval.expect("pairs enough");
+            let low = format!("[{:+.1},", (interval.low - 1.0) * 100.0);
+            assert!(page.contains(&low), "{low}\n{page}");
+        }
+    }
+}
+
+#[test]
+fn the_command_can_be_pasted() {
+    let page = page(&two_builds());
+    let (_, command) = page.split_once("To run it again:\n\n").expect("it is there");
+    let (command, _) = command.split_once("\n\n").expect("a line follows");
+    let joined = command.replace("\\\n", "").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(joined, two_builds().1.command);
+}
+
+#[test]
+fn a_table_too_wide_repeats_its_leading_column_and_long_titles_wrap() {
+    let mut table = PlainTable::new(1);
+    table.column("Scenario", Side::Left);
+    for title in ["Apply s", "Publisher CPU s", "Subscriber CPU s"] {
+        table.column(title, Side::Right);
+    }
+    table.row(["No usable index on the subscriber", "4.671†", "0.02", "10.1"].map(Into::into).to_vec());
+    table.row(["B-tree", "0.15", "–", "0.01¹²"].map(Into::into).to_vec());
+    insta::assert_snapshot!(table.draw(40));
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    prop_oneof!["\\PC{0,90}", "[a-z×–±†¹ %=\\[\\]`|]{0,60}", "[a-z]{80,120}", Just("a\nb\tc".to_owned())]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_title_breaks_the_page(titles in proptest::collection::vec(any_text(), 6)) {
+        let (mut spec, mut run, samples) = troubled();
+        spec.title.clone_from(&titles[0]);
+        for (cell, title) in spec.cells.iter_mut().zip(&titles[1..3]) {
+            cell.title.clone_from(title);
+        }
+        run.command = format!("runner {}", titles[3]);
+        run.host.cpu_model = Some(titles[4].clone());
+        run.warnings = vec![titles[5].clone()];
+        let mut view = View::of(Input { spec: &spec, run: &run, samples: &samples });
+        for table in &mut view.tables {
+            table.title.clone_from(&titles[1]);
+            table.leading.clone_from(&titles[2]);
+            for column in &mut table.columns {
+                column.title.clone_from(&titles[3]);
+            }
+            for row in &mut table.rows {
+                row.cells[0].text.clone_from(&titles[4]);
+            }
+        }
+        fits(&plain(&view));
+    }
+
+    #[test]
+    fn a_table_is_as_wide_as_asked_at_most(
+        headings in proptest::collection::vec(any_text(), 1..9), text in any_text(), width in 40_usize..100,
+    ) {
+        let mut table = PlainTable::new(1);
+        for (index, heading) in headings.iter().enumerate() {
+            table.column(heading, if index % 2 == 0 { Side::Left } else { Side::Right });
+        }
+        table.row(headings.iter().map(|_| text.as_str().into()).collect());
+        table.row(Vec::new());
+        for line in table.draw(width).lines() {
+            prop_assert!(line.len() <= width && line.is_ascii() && !line.ends_with(' '), "{:?}", line);
+        }
+    }
+
+    #[test]
+    fn wrapping_loses_nothing(text in any_text(), width in 1_usize..100) {
+        let lines = wrap(&text, width);
+        prop_assert!(lines.iter().all(|line| line.len() <= width && !line.is_empty()));
+        prop_assert_eq!(lines.concat().replace(' ', ""), ascii(&text).replace(' ', ""));
+        fits(&format!("{}\n", paragraph("* ", &text)));
+    }
+}
+
+#[test]
+fn signs_have_their_usual_spelling_in_mail() {
+    for (text, expected) in
+        [("2 × 4 – 1 ± 3 %", "2 x 4 - 1 +/- 3 %"), ("0.5†¹²", "0.5[!][12]"), ("Ünïcode  😀\n…", "Uenicode ? ...")]
+    {
+        assert_eq!(ascii(text), expected);
+    }
+}

@@ -7,13 +7,14 @@ use serde::Serialize;
 
 use super::figures::Runs;
 use super::pivot::label;
+use super::redealt::{Redealt, redealt};
 use super::verdict_rules::{brief, rules};
 use crate::measure;
 use crate::results::pairs::{Cells, effects, whole_pairs};
 use crate::spec::{Compare, Comparison as Pair, LoweredCell};
 use crate::stats::{
-    Better, Comparison, Interval, Judged, PairEffect, PairedEstimate, StopRule, carry_over, joint_verdicts,
-    paired_estimate, smallest_difference,
+    Better, Comparison, Interval, Judged, PairEffect, PairedEstimate, Side, Slice, StopRule, carry_over,
+    joint_verdicts, paired_estimate, smallest_difference,
 };
 
 /// The verdict, decided.
@@ -29,6 +30,9 @@ pub struct ComparisonView {
     pub confidence: f64,
     /// At each point of the other axes.
     pub rows: Vec<VerdictRow>,
+    /// Of an A/A run: its pairs dealt anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redealt: Option<Redealt>,
     /// How it was measured and judged, a sentence or two each.
     pub rules: Vec<String>,
     /// The same in short.
@@ -118,20 +122,24 @@ struct Read<'a> {
     to: &'a LoweredCell,
     log_ratios: BTreeMap<u32, f64>,
     effects: Vec<PairEffect>,
+    /// Slices of each whole pair; of a round its two runs.
+    slices: Vec<Vec<Slice>>,
 }
 
 /// Decides the verdict; `None` of a spec without `[compare]`, or where nothing is to be compared.
-pub(super) fn comparison(runs: Runs<'_>) -> Option<ComparisonView> {
+/// Of an A/A run it tells what this machine's own noise would have been called.
+pub(super) fn comparison(runs: Runs<'_>, aa: bool) -> Option<ComparisonView> {
     let compare = runs.spec.compare.as_ref()?;
     let read: Vec<Read<'_>> = runs.spec.comparisons().into_iter().map(|pair| read(pair, compare, runs)).collect();
     let first = read.first()?;
     let paired = &runs.spec.run.paired;
-    let rule = runs.is_paired().then_some(StopRule {
+    let stop = StopRule {
         least: paired.least.value,
         most: paired.most.value,
         half_width: paired.until.value,
         confidence: compare.confidence,
-    });
+    };
+    let rule = runs.is_paired().then_some(stop);
     let widening = |n: usize| rule.map_or(1.0, |rule| rule.widening(n));
     let better = match compare.metric.better() {
         measure::Better::Higher => Some(Better::Higher),
@@ -175,14 +183,18 @@ pub(super) fn comparison(runs: Runs<'_>) -> Option<ComparisonView> {
             }
         })
         .collect();
+    let slices: Vec<Vec<Vec<Slice>>> = read.iter().map(|own| own.slices.clone()).collect();
+    let redealt = if aa { redealt(&slices, stop) } else { None };
+    let told = redealt.iter().map(Redealt::words);
     let side = |cell: &LoweredCell, value: &str| label(&[cell], &compare.axis, value);
     Some(ComparisonView {
         of: side(first.of, &compare.of),
         to: side(first.to, &compare.to),
         metric: compare.metric.display(),
         confidence: compare.confidence,
-        rules: rules(runs, compare, &rows, rule),
-        brief: brief(runs, compare, &rows, rule),
+        rules: rules(runs, compare, &rows, rule).into_iter().chain(told.clone()).collect(),
+        brief: brief(runs, compare, &rows, rule).into_iter().chain(told).collect(),
+        redealt: redealt.clone(),
         rows,
     })
 }
@@ -192,18 +204,22 @@ fn read<'a>(pair: Pair, compare: &Compare, runs: Runs<'a>) -> Read<'a> {
     if runs.is_paired() {
         let cells = Cells { of: (&of.name, &of.scenario), to: (&to.name, &to.scenario) };
         let slices = runs.spec.run.paired.slices.value;
-        let found = effects(&whole_pairs(runs.samples, cells, &compare.metric, slices));
+        let whole = whole_pairs(runs.samples, cells, &compare.metric, slices);
+        let found = effects(&whole);
         let log_ratios = found.iter().map(|(pair, effect)| (*pair, effect.log_ratio)).collect();
-        return Read { pair, of, to, log_ratios, effects: found.into_values().collect() };
+        let (effects, slices) = (found.into_values().collect(), whole.into_values().collect());
+        return Read { pair, of, to, log_ratios, effects, slices };
     }
     let others = runs.rounds(&to.name);
-    let ratio = |(round, own): (u32, Vec<_>)| {
+    let mut slices = Vec::new();
+    let mut ratio = |(round, own): (u32, Vec<_>)| {
         let own = runs.read_round(&own, &compare.metric).ok().filter(|value| *value > 0.0)?;
         let other = runs.read_round(others.get(&round)?, &compare.metric).ok().filter(|value| *value > 0.0)?;
+        slices.push(vec![Slice { side: Side::Of, value: own }, Slice { side: Side::To, value: other }]);
         Some((round, (own / other).ln()))
     };
-    let log_ratios = runs.rounds(&of.name).into_iter().filter_map(ratio).collect();
-    Read { pair, of, to, log_ratios, effects: Vec::new() }
+    let log_ratios = runs.rounds(&of.name).into_iter().filter_map(&mut ratio).collect();
+    Read { pair, of, to, log_ratios, effects: Vec::new(), slices }
 }
 
 /// Why slices side by side are not to be trusted: what one side leaves behind shows in the other's next slice.

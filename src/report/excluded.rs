@@ -46,9 +46,17 @@ pub struct FailedTransactions {
 
 /// Runs that are excluded, in turn order.
 pub(super) fn excluded(runs: Runs<'_>) -> Vec<ExcludedRun> {
+    let mut told: Vec<(u32, &str, String)> = Vec::new();
     runs.samples
         .iter()
         .filter_map(|sample| Some((sample, sample.outcome.complaint()?)))
+        // The slices of a pair share what went wrong with it.
+        .filter(|(sample, reason)| {
+            let key = (sample.round, sample.cell.as_str(), reason.clone());
+            let first = sample.slice.is_none() || !told.contains(&key);
+            told.push(key);
+            first
+        })
         .map(|(sample, reason)| ExcludedRun {
             turn: sample.turn,
             round: sample.round,

@@ -322,7 +322,7 @@ fn ranges(view: &TableView) -> String {
     for index in &shown {
         grid.column(&view.columns[*index].title, Align::Right);
     }
-    for row in &view.rows {
+    for row in view.rows.iter().filter(|row| row.cells.iter().any(|cell| cell.range.is_some())) {
         let cells = shown.iter().map(|index| row.cells[*index].range.as_deref().unwrap_or_default().into());
         grid.row(std::iter::once(row.title.as_str().into()).chain(cells).collect());
     }

@@ -31,6 +31,7 @@ mod pivot;
 mod plain;
 mod plain_table;
 mod plain_text;
+mod redealt;
 mod summary;
 pub mod svg;
 mod tables;

@@ -19,14 +19,18 @@ pub(super) fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule
                  over the pairs' mean log ratios, {confidence} for each cell alone.",
                 paired.slices.value
             ));
-            out.push(format!(
+            out.push(if rule.least == rule.most {
+                format!("The number of pairs was fixed before: {}.", rule.most)
+            } else {
+                format!(
                 "A cell was done when its interval was as narrow as ± {} % (from {} pairs on), whatever it said, or at {} \
                  pairs; since that ends a little too often on pairs that agree by chance, standard errors are multiplied \
                  by 1 + 0.75/n.",
                 (rule.half_width * 1e4).round() / 100.0,
                 rule.least,
                 rule.most
-            ));
+            )
+            });
         }
         None => out.push(format!(
             "The change is the geometric mean of the ratios within rounds, and the interval Student's t on their \
@@ -46,12 +50,13 @@ pub(super) fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule
     out.extend(against(rows));
     let spreads: Vec<f64> = rows.iter().filter_map(|row| row.sd_log).collect();
     if let (Some(_), Some(spread)) = (rule, crate::stats::Summary::of(&spreads)) {
-        out.push(format!(
-            "Fresh pairs differed by {:.1} % (standard deviation, median over cells; {:.1} to {:.1} %).",
-            spread.median * 100.0,
-            spread.min * 100.0,
-            spread.max * 100.0
-        ));
+        let percent = |sd: f64| format!("{:.1} %", sd * 100.0);
+        let over = if spreads.len() > 1 {
+            format!(", median over cells; {} to {}", percent(spread.min), percent(spread.max))
+        } else {
+            String::new()
+        };
+        out.push(format!("Fresh pairs differed by {} (standard deviation{over}).", percent(spread.median)));
         out.push(
             "A slice is short: what comes seldom, such as a checkpoint or a vacuum, is in few of them or in none, and the \
              change is that of the time between."

@@ -127,7 +127,7 @@ impl View {
         let Input { spec, run, samples } = input;
         let runs = Runs { spec, samples };
         let claims: Vec<ClaimView> = spec.claims.iter().flat_map(|claim| judged(claim, runs)).collect();
-        let comparison = comparison(runs);
+        let comparison = comparison(runs, run.aa);
         let excluded = excluded(runs);
         let failed_transactions = failed_transactions(runs);
         let rounds = if run.rounds == 0 { spec.run.rounds.value } else { run.rounds } as usize;
@@ -194,7 +194,12 @@ fn stamps(
         stamps.push("--quick: one round, reduced values; not for publication.".to_owned());
     }
     if summary.interrupted {
-        stamps.push(format!("Interrupted: {} of {} planned runs were begun.", summary.runs, summary.planned));
+        stamps.push(if run.order == "paired" {
+            "Interrupted: the pair under way counts nowhere, and comparisons may have fewer pairs than they need."
+                .to_owned()
+        } else {
+            format!("Interrupted: {} of {} planned runs were begun.", summary.runs, summary.planned)
+        });
     } else if summary.unfinished {
         stamps.push(format!("Not finished: {} of {} planned runs are here.", summary.runs, summary.planned));
     }

@@ -68,7 +68,7 @@ pub struct Options {
 pub struct LoweredCell {
     /// Name: the scenario's, with the point where there are axes, such as `text[clients=4]`.
     pub name: String,
-    /// Prose for people: the scenario's title, with the point.
+    /// Prose for people: the scenario's title, with the point; of the only scenario the point alone.
     pub title: String,
     /// Variables that the point fixes.
     pub point: Point,
@@ -82,13 +82,16 @@ pub struct LoweredCell {
 pub type Point = Vec<(String, VarValue)>;
 
 impl LoweredCell {
-    fn new(place: &Place, scenario: Scenario) -> Self {
+    fn new(place: &Place, scenario: Scenario, several: bool) -> Self {
         let Place { point, blocks } = place;
         let place = point_words(point);
         let (name, title) = if place.is_empty() {
             (scenario.name.clone(), scenario.title.clone())
         } else {
-            (format!("{}[{}]", scenario.name, place.replace(", ", ",")), format!("{}, {place}", scenario.title))
+            (
+                format!("{}[{}]", scenario.name, place.replace(", ", ",")),
+                if several { format!("{}, {place}", scenario.title) } else { place.clone() },
+            )
         };
         Self { name, title, point: point.clone(), blocks: blocks.clone(), scenario: Arc::new(scenario) }
     }
@@ -231,7 +234,7 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
             }
             let surroundings = Surroundings { name: &scenario.name, raw, unread, point: &point };
             let (lowered, whole) = lower(&surroundings, &mut engine, &mut issues, &mut missing);
-            let cell = LoweredCell::new(place, lowered);
+            let cell = LoweredCell::new(place, lowered, laid.len() > 1);
             if whole && *good { cells.push(cell) } else { unfit.push(cell) }
         }
     }

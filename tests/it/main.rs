@@ -11,6 +11,7 @@
 //!   interrupted; installing fails;
 //! - `load_server`: the load driver, logins and the marker watch against a real server;
 //! - `loop_order`: the loop over a fake world;
+//! - `paired`: real runs of a paired comparison;
 //! - `sittings`: pairs of a paired comparison over the fake world;
 //! - `markers`: where plans wait for the marker, and which phases follow one another;
 //! - `pgbench`: loads by pgbench, its scripts and its tables;
@@ -39,6 +40,7 @@ mod ledger;
 mod load_server;
 mod loop_order;
 mod markers;
+mod paired;
 mod pgbench;
 mod plain_report;
 mod replication;

@@ -147,7 +147,7 @@ impl Layout<'_> {
                 let bar = series.bars.get(group).unwrap_or(&missing);
                 let x = self.x(group, n);
                 let begin = taken.len();
-                self.column(canvas, bar, (n, x), &format!("{}, {name}", series.name), &mut taken);
+                let published = self.column(canvas, bar, (n, x), &format!("{}, {name}", series.name), &mut taken);
                 if let Some(value) = bar.value() {
                     values.push(Value {
                         x,
@@ -157,13 +157,22 @@ impl Layout<'_> {
                         own: begin..taken.len(),
                     });
                 }
+                // A value above it would be taken for the published one.
+                taken.extend(published);
             }
         }
         values::draw(canvas, &values, &taken, self.plot, self.slot);
     }
 
-    /// Draws one bar with its marks and adds the areas that they take.
-    fn column(&self, canvas: &mut Canvas, bar: &Bar, (n, x): (usize, f64), name: &str, taken: &mut Vec<Area>) {
+    /// Draws one bar with its marks and adds the areas that they take; gives that of the published figure.
+    fn column(
+        &self,
+        canvas: &mut Canvas,
+        bar: &Bar,
+        (n, x): (usize, f64),
+        name: &str,
+        taken: &mut Vec<Area>,
+    ) -> Option<Area> {
         let gap = if self.slot > 12.0 { 2.0 } else { self.slot * 0.15 };
         let half = (self.slot - gap) / 2.0;
         let zero = self.y(0.0);
@@ -185,23 +194,25 @@ impl Layout<'_> {
             legend::whisker(canvas, x, (top, bottom), (within(high), within(low)), cap);
             marks.push(Area { left: x - cap, top: top - 1.0, right: x + cap, bottom: bottom + 1.0 });
         }
-        if let Some(published) = bar.published() {
+        let published = bar.published().map(|published| {
             let y = self.y(published);
             let radius = PUBLISHED.min(half.max(2.0));
             let reach = radius * 1.3 + 0.75;
             // Beside the whisker where the bar is wide enough for both.
             let x = if half > 3.0 * radius { x + half - reach } else { x };
             canvas.marker("hollow", Marker::Diamond, (x, y), radius);
-            marks.push(Area { left: x - reach, top: y - reach, right: x + reach, bottom: y + reach });
-        }
+            Area { left: x - reach, top: y - reach, right: x + reach, bottom: y + reach }
+        });
         let radius = (half / 3.0).clamp(1.2, 2.6);
         let heights: Vec<f64> = bar.rounds().iter().map(|round| self.y(*round)).collect();
-        let places = swarm::beside(&heights, x, half - radius, radius, &marks);
+        let avoided: Vec<Area> = marks.iter().copied().chain(published).collect();
+        let places = swarm::beside(&heights, x, half - radius, radius, &avoided);
         taken.extend(marks);
         for (x, y) in places.into_iter().zip(heights) {
             canvas.circle("dot", (x, y), radius);
             taken.push(Area { left: x - radius, top: y - radius, right: x + radius, bottom: y + radius });
         }
+        published
     }
 
     /// Draws the names of the groups and gives back where they end.

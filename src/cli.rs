@@ -284,6 +284,9 @@ pub struct ReportArgs {
     /// Markdown for people, short plain text for a mail, JSON for machines, CSV of every run's figures.
     #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
     pub format: ReportFormat,
+    /// Write the report in all its forms, with its charts, into this folder too.
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
     /// A claim that cannot be told is a failure too.
     #[arg(long)]
     pub strict: bool,

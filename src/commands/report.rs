@@ -61,6 +61,11 @@ pub(super) fn report(arguments: &ReportArgs) -> Result<u8, Refused> {
     };
     let samples = store.samples().map_err(wrong)?;
     let view = View::of(Input { spec: &spec, run: &record, samples: &samples });
+    if let Some(dir) = &arguments.save {
+        let folder = Store::beside(dir).map_err(wrong)?;
+        put(&folder, &view)?;
+        say(&format!("report: {}\n", folder.report_path().display()));
+    }
     out(&match arguments.format {
         ReportFormat::Markdown => page::markdown(&view).map_err(|error| Refused::Failed(error.to_string()))?,
         ReportFormat::Text => page::plain(&view),
@@ -75,13 +80,20 @@ pub(super) fn render(store: &Store, spec: &Spec, record: &RunRecord, strict: boo
     let failed = |error: &dyn std::error::Error| Refused::Failed(error.to_string());
     let samples = store.samples().map_err(|error| failed(&error))?;
     let view = View::of(Input { spec, run: record, samples: &samples });
-    let markdown = page::markdown(&view).map_err(|error| failed(&error))?;
-    for chart in &view.charts {
-        store.put_chart(&chart.file, &chart.svg).map_err(|error| failed(&error))?;
-    }
-    let (text, json, csv) = (page::plain(&view), page::json(&view), page::csv(&view));
-    store.put_report(&markdown, &text, &json, &csv).map_err(|error| failed(&error))?;
+    let markdown = put(store, &view)?;
     Ok((markdown, page::exit_status(&view.summary, strict).code()))
+}
+
+/// Stores a report in all its forms, and gives the page.
+fn put(folder: &Store, view: &View) -> Result<String, Refused> {
+    let failed = |error: &dyn std::error::Error| Refused::Failed(error.to_string());
+    let markdown = page::markdown(view).map_err(|error| failed(&error))?;
+    for chart in &view.charts {
+        folder.put_chart(&chart.file, &chart.svg).map_err(|error| failed(&error))?;
+    }
+    let (text, json, csv) = (page::plain(view), page::json(view), page::csv(view));
+    folder.put_report(&markdown, &text, &json, &csv).map_err(|error| failed(&error))?;
+    Ok(markdown)
 }
 
 /// What holds for a whole run.

@@ -155,6 +155,11 @@ async fn slices<W: World>(
         number += u32::from(!warm_up);
         let cell = *cells.side(side);
         observe(Event::Slice { cell: &cell.name, number: (!warm_up).then_some(number), of });
+        tokio::select! { biased;
+            // What follows sees it too, and ends.
+            _ = stop.wait_for(|stop| *stop) => {}
+            () = tokio::time::sleep(plan.rest) => {}
+        }
         let slice = done.side_mut(side);
         let world = worlds.side_mut(side);
         world.slice(*slice);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 use super::Cell;
-use crate::spec::Spec;
+use crate::spec::{Order, Spec};
 
 /// SHA-256 over what is run and measured: instructions, settings, scripts, order. Titles, prose, claims and
 /// tables are not in it, nor where anything is written.
@@ -19,6 +19,10 @@ pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
         hash.update(text.as_bytes());
     };
     line(&(spec.run.order.value.as_str(), spec.run.seed.value, spec.run.checkpoint.value));
+    if spec.run.order.value == Order::Paired {
+        let paired = &spec.run.paired;
+        line(&(paired.slices.value, paired.warm_up.value, paired.rest.value));
+    }
     for cell in cells {
         line(&cell.name);
         for (name, node) in &cell.nodes {

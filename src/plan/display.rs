@@ -131,11 +131,12 @@ impl Printer<'_> {
         self.chosen("run.paired.instances.max", &own.most, &own.most.value.to_string());
         self.chosen("run.paired.slices", &own.slices, &own.slices.value.to_string());
         self.chosen("run.paired.warm_up", &own.warm_up, &format_duration(own.warm_up.value));
+        self.chosen("run.paired.rest", &own.rest, &format_duration(own.rest.value));
         self.chosen("run.paired.until", &own.until, &format!("± {} %", own.until.value * 100.0));
         self.line(
             1,
             "A pair is fresh servers of both sides, up at once. Its slices come in the order A B B A, the side that \
-             begins alternating from pair to pair; a slice is all phases of its cell. Slices that warm up come in twos \
+             begins alternating from pair to pair; a slice is all phases of its cell, after a pause of `rest`. Slices that warm up come in twos \
              before, until `warm_up` is over, and count nowhere. After each pair from the fewest on, a comparison is done \
              when the interval of its ratio is as narrow as `until`, whatever it says, or when it has the most pairs. \
              One pair of each comparison makes a round, in which they are shuffled.",

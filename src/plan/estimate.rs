@@ -59,7 +59,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
 }
 
 fn of_pair(paired: &PairedPlan, of: Duration, to: Duration) -> Duration {
-    let slice = of.max(to) + AROUND_A_SLICE;
+    let slice = of.max(to) + AROUND_A_SLICE + paired.rest;
     // Warm-up slices come in twos.
     let warm_up =
         if paired.warm_up.is_zero() { 0 } else { 2 * paired.warm_up.as_nanos().div_ceil(2 * slice.as_nanos()) };

@@ -26,6 +26,8 @@ pub struct PairedPlan {
     pub slices: u32,
     /// Time of slices that are thrown away at the beginning of each pair.
     pub warm_up: Duration,
+    /// Pause before each slice, in no clock.
+    pub rest: Duration,
     /// Half width of the ratio's interval, as a share, from which on no further pair is needed.
     pub until: f64,
     /// Confidence of that interval.
@@ -67,6 +69,7 @@ impl PairedPlan {
             most: paired.most.value,
             slices: paired.slices.value,
             warm_up: paired.warm_up.value,
+            rest: paired.rest.value,
             until: paired.until.value,
             confidence: compare.confidence,
             metric: compare.metric.clone(),
@@ -117,6 +120,7 @@ mod tests {
             most: 30,
             slices,
             warm_up: Duration::ZERO,
+            rest: Duration::ZERO,
             until: 0.01,
             confidence: 0.95,
             metric: Quantity::Read(Reference::parse("load.tps").expect("in the catalogue")),

@@ -228,7 +228,8 @@ fn refusal(effects: &[PairEffect], bound: f64) -> Option<String> {
     let interval = found.interval?;
     Some(format!(
         "carry-over: a slice after one of its own side gives {} [{}, {}] (99 %) of one after the other side, so that the \
-         two sides are not measured apart; use order = \"shuffled\"",
+         two sides are not measured apart; let each slice begin rested (rest = \"2s\" under [run.paired]), or use order = \
+         \"shuffled\"",
         percent(found.ratio),
         percent(interval.low),
         percent(interval.high)

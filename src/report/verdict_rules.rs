@@ -70,6 +70,10 @@ pub(super) fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule
 pub(super) fn brief(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule: Option<StopRule>) -> Vec<String> {
     let confidence = format!("{:.0} %", compare.confidence * 100.0);
     let how = match rule {
+        Some(rule) if rule.least == rule.most => format!(
+            "Each pair: fresh servers of both sides, {} slices each, A B B A; {} pairs.",
+            runs.spec.run.paired.slices.value, rule.most
+        ),
         Some(rule) => format!(
             "Each pair: fresh servers of both sides, {} slices each, A B B A; pairs until +/- {} % ({} to {}).",
             runs.spec.run.paired.slices.value,

@@ -147,6 +147,12 @@ impl Store {
         Ok(self)
     }
 
+    /// A folder for a report alone, made if it is not there.
+    pub fn beside(dir: &Path) -> Result<Self, StoreError> {
+        fs::create_dir_all(dir).map_err(writing(dir))?;
+        Ok(Self { dir: dir.to_owned() })
+    }
+
     /// Opens a folder that a runner wrote.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         let not_ours = |why: &str| StoreError::NotOurs { dir: dir.to_owned(), why: why.to_owned() };

@@ -147,3 +147,19 @@ async fn nodes_that_differ_in_the_end_spoil_their_side() {
     assert_eq!(result.sides.to.outcome, Outcome::Completed);
     assert!(result.complaint().expect("it diverged").contains("did not converge"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn each_slice_begins_rested_and_an_interrupt_does_not_wait_for_that() {
+    let plan = plan("{ slices = 2, rest = \"2s\" }");
+    let (mut worlds, _) = worlds(usual(), usual());
+    let began = tokio::time::Instant::now();
+    let result = run(&mut worlds, &plan, 1, None).await;
+    assert_eq!(result.slices.len(), 4);
+    // Four slices of six seconds.
+    assert_eq!(began.elapsed().as_secs(), 4 * (6 + 2));
+    let began = tokio::time::Instant::now();
+    let (mut worlds, _) = self::worlds(usual(), usual());
+    let result = run(&mut worlds, &plan, 1, Some(1)).await;
+    assert_eq!((result.slices.len(), began.elapsed().as_secs()), (1, 1));
+    assert_eq!(result.slices[0].outcome, Outcome::Interrupted);
+}

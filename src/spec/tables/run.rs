@@ -41,6 +41,9 @@ pub(in crate::spec) struct RawPaired {
     slices: Field<Count>,
     /// Time of slices that are thrown away at the beginning of each pair. Default "0s".
     warm_up: Field<Span_>,
+    /// Pause before each slice, in no clock: a server that has just worked may be slower than one that has rested.
+    /// Default "0s".
+    rest: Field<Span_>,
     /// Half width of the interval at which enough pairs are there, such as "± 1%". Default "± 1%".
     until: Option<At<Bound>>,
 }
@@ -125,6 +128,8 @@ pub struct Paired {
     pub slices: Chosen<u32>,
     /// Time of slices that are thrown away at the beginning of each pair.
     pub warm_up: Chosen<Duration>,
+    /// Pause before each slice.
+    pub rest: Chosen<Duration>,
     /// Half width of the interval, as a share, at which no further pair is needed.
     pub until: Chosen<f64>,
 }
@@ -136,6 +141,7 @@ impl Default for Paired {
             most: Chosen::default_of(30),
             slices: Chosen::default_of(4),
             warm_up: Chosen::default_of(Duration::ZERO),
+            rest: Chosen::default_of(Duration::ZERO),
             until: Chosen::default_of(0.01),
         }
     }
@@ -189,6 +195,7 @@ fn paired(raw: Option<&At<RawPaired>>, scope: &mut Scope<'_, '_>) -> Paired {
         );
     }
     out.warm_up = scope.chosen(&raw.warm_up, Duration::ZERO, |length| length.0);
+    out.rest = scope.chosen(&raw.rest, Duration::ZERO, |length| length.0);
     if let Some(until) = &raw.until {
         let mut own = crate::text::Issues::default();
         if let Some(share) = share(until, &mut own) {

@@ -8,7 +8,7 @@ use super::pivot::{label, value, values};
 use super::svg::{
     self, Bar, BarSeries, Bars, Chart, Figure, LineSeries, Lines, LinesAxis, Phase, Stack, StackRow, Unit, ValueAxis,
 };
-use crate::measure::metric::ROLES;
+use crate::measure::metric::{CLIENT, CLIENTS_EXITED, ROLES};
 use crate::measure::{self, Dim, Evidence, NodeSeries, Quantity, Reference};
 use crate::results::Sample;
 use crate::spec::{ChartKind, ChartSpec, Course, LoweredCell, ReportTable};
@@ -206,10 +206,19 @@ fn stack(cells: &[&LoweredCell], of: &Reference, shares: bool, runs: Runs<'_>) -
         ROLES
             .iter()
             .map(|role| {
-                let mut reference = of.clone();
-                reference.labels.0.push((Dim::Role, (*role).to_owned()));
-                let quantity = Quantity::Read(reference);
-                let over = runs.over_rounds(&own.name, |sample| runs.read(sample, &quantity)).ok()?;
+                let of_role = |role: &str| {
+                    let mut reference = of.clone();
+                    reference.labels.0.push((Dim::Role, role.to_owned()));
+                    Quantity::Read(reference)
+                };
+                let (whole, exited) = (of_role(role), of_role(CLIENTS_EXITED));
+                let read = |sample: &Sample| {
+                    let all = runs.read(sample, &whole)?;
+                    // The role of clients has those that exited too, and they are a segment of their own.
+                    let twice = if *role == CLIENT { runs.read(sample, &exited).unwrap_or(0.0) } else { 0.0 };
+                    Ok(all - twice)
+                };
+                let over = runs.over_rounds(&own.name, read).ok()?;
                 Some(over.spread.median).filter(|median| *median > 0.0)
             })
             .collect()

@@ -10,7 +10,9 @@ use runner::spec::Spec;
 use runner::stats::Outcome as Judged;
 use runner::text::Lsn;
 
-use crate::support::published::{MEDIANS, REPLICA_IDENTITY_FULL, hidden_cpu_cost, replica_identity_full};
+use crate::support::published::{
+    HIDDEN_CPU_COST, MEDIANS, REPLICA_IDENTITY_FULL, hidden_cpu_cost, replica_identity_full,
+};
 use crate::support::records::{compared, host, map, ns, server};
 use crate::support::spec;
 
@@ -454,4 +456,39 @@ fn builds_that_differ_have_a_table_and_assertions_are_a_stamp() {
     let cells: Vec<&str> = row.split('|').map(str::trim).collect();
     assert_eq!(cells[1..12], ["subscriber", "subscriber", "18.6", "–", "yes", "–", "–", "–", "–", "on", "-O0 …¹"]);
     assert!(text.contains("- ¹ -Wall -Wmissing-prototypes -fwrapv -g -O0"), "{text}");
+}
+
+#[test]
+fn charts_show_the_figures_of_the_tables_and_count_nothing_twice() {
+    let mut records = hidden_cpu_cost(true);
+    let charts = r#"
+[[report.charts]]
+title = "By role"
+kind = "stack"
+value = "total.cpu{node=publisher}"
+[[report.charts]]
+title = "Total"
+kind = "bars"
+x = "scenario"
+value = "total.cpu"
+"#;
+    records.0 = spec(&format!("{HIDDEN_CPU_COST}{charts}"));
+    for sample in &mut records.2 {
+        // Half of the clients' CPU is of sessions that have ended; the role of clients has them too.
+        let cpu = &mut sample.phases["load"].evidence.nodes["publisher"].cpu_ns;
+        let half = cpu["client backend"] / 2;
+        cpu["client backend"] -= half;
+        cpu.insert("client backends (exited)".to_owned(), half);
+    }
+    let view = view(&records);
+    let (stack, bars) = (&view.charts[0], &view.charts[1]);
+    assert_eq!((stack.file.as_str(), bars.file.as_str()), ("charts/by-role.svg", "charts/total.svg"));
+    // 4.71 s of the baseline, of which a hundredth is the walsender's.
+    for expected in ["4.71 s", "2.33", "client backends (exited)"] {
+        assert!(stack.svg.contains(expected), "{expected}: {}", stack.svg);
+    }
+    for expected in ["4.71", "10.6", "published"] {
+        assert!(bars.svg.contains(expected), "{expected}: {}", bars.svg);
+    }
+    assert!(page(&records).contains("![By role](charts/by-role.svg)"));
 }

@@ -112,7 +112,7 @@ pub(in crate::spec) fn lower(
     for (name, at) in nodes {
         scope.enter("nodes", name, at.span);
         let raw = &at.value;
-        scope.later(raw.count.as_ref(), "count", "the matrix");
+        scope.later(raw.count.as_ref(), "count", "numbered nodes");
         scope.later(raw.cpus.as_ref(), "cpus", "pinning");
         scope.later(raw.attach.as_ref(), "attach", "attached nodes");
         let own_or = |own: &Field<Text>, common: &Field<Text>, scope: &mut Scope<'_, '_>| {

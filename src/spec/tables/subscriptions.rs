@@ -49,7 +49,7 @@ pub(in crate::spec) fn lower(
         scope.enter("subscriptions", name, at.span);
         let raw = &at.value;
         let owner = format!("subscription `{}`", name.value);
-        scope.later(raw.count.as_ref(), "count", "the matrix");
+        scope.later(raw.count.as_ref(), "count", "numbered nodes");
         let place = (at.span, name.span);
         let node = scope.required(&raw.node, "node", &owner, place).filter(|node| scope.known(Kind::Node, node));
         let mut options = options(&raw.options, &["subscriptions", &name.value], scope);

@@ -7,7 +7,7 @@ use runner::spec::Spec;
 use super::records::{compared, differs, host, load, map, node, phase, run, sample};
 
 /// "The hidden CPU cost of logical replication", its five scenarios; decode only is told apart by its name alone.
-const HIDDEN_CPU_COST: &str = r#"
+pub(crate) const HIDDEN_CPU_COST: &str = r#"
 title = "The hidden CPU cost of logical replication"
 about = """
 Five scenarios, one load: 8 clients, 20,000 transactions of 25 rows.

@@ -159,16 +159,19 @@ fn remove(path: &Path) {
     let _ = fs::remove_dir_all(path);
 }
 
-/// Removes what killed runners left half-made in every area that nobody is working on.
-pub fn clear_half_made(cache: &Path) {
+/// Removes what killed runners left half-made in every area that nobody is working on; whether that was all of them.
+pub fn clear_half_made(cache: &Path) -> bool {
+    let mut all = true;
     for area in fs::read_dir(cache).into_iter().flatten().flatten() {
         let Ok(lock) = File::options().append(true).open(area.path().join("lock")) else {
             continue;
         };
-        if lock.try_lock().is_ok() {
-            clear(&area.path());
+        match lock.try_lock() {
+            Ok(()) => clear(&area.path()),
+            Err(_) => all = false,
         }
     }
+    all
 }
 
 /// Removes everything in the cache and tells how many bytes that was. Refuses, before anything is removed, while another

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ChildStdin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::child::Child;
 use super::process::{ParentDeath, ProcessError, Program};
@@ -18,6 +18,12 @@ use super::{cache, sweep};
 
 /// How long the guard of an orderly ended lab may take to notice.
 const END_BOUND: Duration = Duration::from_secs(5);
+
+/// How long a guard waits for another runner at work in the cache, to clear what its own left half-made there.
+const CACHE_BOUND: Duration = Duration::from_secs(30);
+
+/// Between looks at that.
+const CACHE_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The runner's side of its guard.
 #[derive(Debug)]
@@ -76,7 +82,8 @@ pub fn main(arguments: &[OsString], mut stdin: impl Read) {
     let runner = ProcessId { pid, start: start.to_string_lossy().into_owned() };
     wait_for_the_end(&mut stdin);
     // Its last clean-up may have been cut short anywhere, also before or after the stamp.
-    if is_ours(&home, true) {
+    let cut_short = is_ours(&home, true);
+    if cut_short {
         let stamp = Stamp::read(&home);
         match &stamp {
             // Kept, or a folder of another runner (a random name met twice): not ours to touch.
@@ -90,7 +97,11 @@ pub fn main(arguments: &[OsString], mut stdin: impl Read) {
     if let Some(bulk) = bulk.filter(|b| b.file_name() == home.file_name() && is_ours(b, true)) {
         let _ = std::fs::remove_dir_all(bulk);
     }
-    cache::clear_half_made(&cache);
+    // Another runner may be at work there for a moment, and may have come upon a folder that a dying process still wrote to.
+    let until = Instant::now() + CACHE_BOUND;
+    while !cache::clear_half_made(&cache) && cut_short && Instant::now() < until {
+        std::thread::sleep(CACHE_INTERVAL);
+    }
 }
 
 /// Reads until the pipe closes; nothing is ever written to it.

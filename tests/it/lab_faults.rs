@@ -225,8 +225,10 @@ impl Run {
             let at_work = processes().filter(|(_, process)| {
                 remains.starts_with('/') && fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(remains))
             });
-            let at_work: Vec<u32> = at_work.map(|(pid, _)| pid).collect();
-            left.push(format!("{remains}, in which {at_work:?} work"));
+            // Another runner's; our own that live on are told above, by their mark.
+            if at_work.count() == 0 {
+                left.push(remains.clone());
+            }
         }
         left
     }

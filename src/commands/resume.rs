@@ -38,6 +38,7 @@ async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
     let pg_bin = [arguments.pg_bin.clone(), own.pg_bin].concat();
     let Planned { spec, mut plan, facts, installations, .. } =
         run::planned(loaded, &pg_bin, arguments.offline, &stop).await?;
+    run::refuse_keeping(&plan, arguments.keep)?;
     refuse_another(&before, &facts, (&record.digest, &plan.digest), &arguments.dir)?;
 
     let whole = plan.turns.len();

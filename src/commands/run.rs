@@ -46,6 +46,7 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
     let stop = watch_signals()?;
     let Planned { sources, spec, mut plan, facts, installations } =
         planned(loaded, &arguments.spec.pg_bin, arguments.offline, &stop).await?;
+    refuse_keeping(&plan, arguments.keep)?;
     let at = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     let call = Call {
         pg_bin: arguments.spec.pg_bin.iter().map(at).collect(),
@@ -130,6 +131,16 @@ pub(super) async fn planned(
         say(&format!("warning: {warning}\n"));
     }
     Ok(Planned { sources, spec, plan, facts, installations })
+}
+
+/// The pairs of a paired comparison are taken down one by one: there is no last run whose nodes could be kept.
+pub(super) fn refuse_keeping(plan: &Plan, keep: bool) -> Result<(), Refused> {
+    if keep && plan.paired.is_some() {
+        let way_out =
+            "--keep leaves the nodes of the last run, and pairs are taken down each; add --set run.order=as_written";
+        return Err(Refused::Call(way_out.to_owned()));
+    }
+    Ok(())
 }
 
 /// From here on an interrupt ends the run in order.

@@ -15,7 +15,7 @@ use crate::results::pairs::{Cells, effects, whole_pairs};
 use crate::results::record::{FORMAT, turn_name};
 use crate::results::{Outcome, Sample, SliceRecord};
 use crate::spec::Comparison;
-use crate::stats::{Next, StopRule, paired_estimate};
+use crate::stats::{Next, paired_estimate};
 
 /// Runs pairs in rounds, one of each comparison that still needs one, and hands each slice over when its pair has ended.
 /// Pairs that are there whole already (from a run that is gone on with) are taken as they are.
@@ -171,11 +171,4 @@ fn spoilt(slices: &[Slice], sides: &Sides<super::turn::TurnResult>) -> Option<Ou
             reason: format!("another slice: {}", first.complaint().unwrap_or_default()),
         },
     })
-}
-
-impl PairedPlan {
-    /// When enough pairs are there.
-    pub fn rule(&self) -> StopRule {
-        StopRule { least: self.least, most: self.most, half_width: self.until, confidence: self.confidence }
-    }
 }

@@ -11,7 +11,9 @@ use super::phase;
 use crate::measure::Quantity;
 use crate::plan::instruction::PhasePlan;
 use crate::spec::{Comparison, Spec};
-use crate::stats::SplitMix64;
+use crate::stats::{SplitMix64, StopRule};
+
+pub use crate::stats::Side;
 
 /// A paired comparison of a run.
 #[derive(Clone, Debug)]
@@ -38,26 +40,6 @@ pub struct PairedPlan {
     pub seed: u64,
 }
 
-/// One side of a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// What the verdict is about.
-    Of,
-    /// What it is compared with.
-    To,
-}
-
-impl Side {
-    /// The other one.
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Side::Of => Side::To,
-            Side::To => Side::Of,
-        }
-    }
-}
-
 impl PairedPlan {
     /// The comparison of a spec whose order is paired.
     pub(super) fn of(spec: &Spec) -> Option<Self> {
@@ -75,6 +57,11 @@ impl PairedPlan {
             metric: compare.metric.clone(),
             seed: spec.run.seed.value,
         })
+    }
+
+    /// When enough pairs are there.
+    pub fn rule(&self) -> StopRule {
+        StopRule { least: self.least, most: self.most, half_width: self.until, confidence: self.confidence }
     }
 
     /// The order of the comparisons in one round of pairs, from 1: shuffled anew in each.

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::Input;
+use super::claims::CONFIDENCE;
 use super::definitions::quantities;
 use super::fail_if::{FailIf, FailIfView};
 use super::figures::{Runs, ratio};
@@ -15,9 +16,6 @@ use crate::plan::{Cell, Plan};
 use crate::results::RunRecord;
 use crate::results::merge::host_differences;
 use crate::stats::{self, Comparison, Interval, Tested, Welch, holm, outcome};
-
-/// Confidence of each interval, and of all verdicts together.
-const CONFIDENCE: f64 = 0.95;
 
 /// One of the two runs.
 #[derive(Clone, Copy, Debug)]

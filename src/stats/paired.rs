@@ -19,6 +19,17 @@ pub enum Side {
     To,
 }
 
+impl Side {
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Side::Of => Side::To,
+            Side::To => Side::Of,
+        }
+    }
+}
+
 /// A slice of a pair: a figure above zero.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Slice {
@@ -193,8 +204,7 @@ mod tests {
             let order = [Side::To, Side::Of, Side::Of, Side::To, Side::To, Side::Of, Side::Of, Side::To];
             let pair: Vec<Slice> =
                 order.iter().zip(&values).map(|(side, value)| Slice { side: *side, value: *value }).collect();
-            let other = |side| if side == Side::Of { Side::To } else { Side::Of };
-            let swapped: Vec<Slice> = pair.iter().map(|own| Slice { side: other(own.side), ..*own }).collect();
+            let swapped: Vec<Slice> = pair.iter().map(|own| Slice { side: own.side.other(), ..*own }).collect();
             let (one, two) = (pair_effect(&pair).unwrap(), pair_effect(&swapped).unwrap());
             prop_assert!((one.log_ratio + two.log_ratio).abs() < 1e-12);
             prop_assert!((one.carry_over.unwrap() - two.carry_over.unwrap()).abs() < 1e-12);

@@ -42,10 +42,7 @@ pub fn replay(
         let dealt: Vec<Slice> = pair
             .iter()
             .map(|slice| {
-                let side = match (slice.side, swapped) {
-                    (Side::Of, false) | (Side::To, true) => Side::Of,
-                    (Side::To, false) | (Side::Of, true) => Side::To,
-                };
+                let side = if swapped { slice.side.other() } else { slice.side };
                 let value = if side == Side::Of { slice.value * factor } else { slice.value };
                 Slice { side, value }
             })

@@ -133,3 +133,11 @@ fn shards_of_pairs_are_whole_comparisons_and_are_put_together() {
     let ran = runner(folder.path(), ["merge", "1", "2", "--out", "both"]).ended_with(0);
     is_whole(&Ran { out: folder.path().join("both"), ..ran });
 }
+
+#[test]
+fn nodes_of_pairs_cannot_be_kept_and_nothing_is_run() {
+    let folder = RunnerCommand::new().file("spec.toml", PAIRS).into_folder();
+    let ran = runner(folder.path(), ["spec.toml", "--out", "kept", "--keep"]).ended_with(2);
+    assert!(ran.stderr.contains("--keep") && ran.stderr.contains("run.order"), "{}", ran.stderr);
+    assert!(!folder.path().join("kept").exists());
+}

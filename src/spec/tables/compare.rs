@@ -90,19 +90,9 @@ pub(in crate::spec) fn lower(
     need(raw.of.is_none(), "of", "of = \"…\", the value that the verdict is about");
     need(raw.to.is_none(), "to", "to = \"…\", the value that it is compared with");
     need(raw.metric.is_none(), "metric", "metric = \"load.tps\"");
-    if let Some(axis) = &raw.axis {
-        let is_axis = axis.value == SCENARIO_AXIS || known.axes.contains_key(&axis.value);
-        if !is_axis && !known.unread.covers(&["matrix"]) {
-            let names = known.axes.keys().map(String::as_str).chain([SCENARIO_AXIS]);
-            let message = format!("there is no axis `{}`", axis.value);
-            issues.push(
-                Issue::new(Code::UnknownAxis, message, axis.span, "not an axis of the matrix")
-                    .suggest(&axis.value, names),
-            );
-        } else if is_axis {
-            for side in [&raw.of, &raw.to].into_iter().flatten() {
-                value_of_axis(&axis.value, side, known, issues);
-            }
+    if let Some(axis) = raw.axis.as_ref().filter(|axis| super::report::axis(axis, known, issues)) {
+        for side in [&raw.of, &raw.to].into_iter().flatten() {
+            value_of_axis(&axis.value, side, known, issues);
         }
     }
     if let (Some(of), Some(to)) = (&raw.of, &raw.to)

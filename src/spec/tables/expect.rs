@@ -289,15 +289,7 @@ fn selector(
     let before = issues.as_slice().len();
     let mut out = Selector::default();
     for (axis, value) in values {
-        if axis.value != SCENARIO_AXIS && !known.axes.contains_key(&axis.value) {
-            if !known.unread.covers(&["matrix"]) {
-                let names = known.axes.keys().map(String::as_str).chain([SCENARIO_AXIS]);
-                let message = format!("there is no axis `{}`", axis.value);
-                issues.push(
-                    Issue::new(Code::UnknownAxis, message, axis.span, "not an axis of the matrix")
-                        .suggest(&axis.value, names),
-                );
-            }
+        if !super::report::axis(axis, known, issues) {
             continue;
         }
         value_of_axis(&axis.value, value, known, issues);

@@ -237,6 +237,9 @@ fn choices(spec: &Spec, sources: &SourceMap, plan: &Plan) -> IndexMap<String, Pl
                 let threads = load.threads.as_ref().and_then(|threads| threads.at);
                 let from = threads.map_or_else(|| "pgbench's default".to_owned(), |span| sources.locate(span));
                 put(format!("workloads.{name}.threads"), load.pgbench_threads().to_string(), from);
+                if load.log.at.is_some() {
+                    put(format!("workloads.{name}.log"), load.log.value.to_string(), origin(&load.log, sources));
+                }
             }
             put(
                 format!("workloads.{name}.protocol"),

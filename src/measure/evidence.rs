@@ -140,6 +140,9 @@ pub struct PgbenchEvidence {
     /// Seconds of the phase up to its end that its own clock does not count: starting it, connecting, its end.
     #[serde(default)]
     pub outside_seconds: f64,
+    /// Whether it kept no log of its transactions, so that no latencies are known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlogged: bool,
     /// `latency average` as it printed it, in milliseconds; absent of several runs of it together.
     #[serde(default)]
     pub latency_average_ms: Option<f64>,
@@ -351,6 +354,7 @@ impl PgbenchEvidence {
         (self.tps, self.latency_average_ms) = (None, None);
         self.connecting_seconds += next.connecting_seconds;
         self.outside_seconds += next.outside_seconds;
+        self.unlogged |= next.unlogged;
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use indexmap::IndexMap;
+
 use super::evidence::Evidence;
 
 /// A label of a metric; left out, it sums or pools.
@@ -168,6 +170,8 @@ pub enum Absent {
     NothingCommitted,
     /// Only pgbench tells it, and no load of the window is by pgbench.
     NotByPgbench,
+    /// A load by pgbench kept no log of its transactions.
+    NoLog,
     /// No load has a target rate, so nothing is scheduled.
     NoRate,
     /// No load has a latency limit.
@@ -185,6 +189,7 @@ impl fmt::Display for Absent {
             Absent::NoRate => f.write_str("no load has a `rate`, so nothing was scheduled"),
             Absent::NoLatencyLimit => f.write_str("no load has a `latency_limit`"),
             Absent::NothingCommitted => f.write_str("no transaction committed"),
+            Absent::NoLog => f.write_str("pgbench kept no log of its transactions (`log = false`)"),
             Absent::NotByPgbench => f.write_str("no load of this window is by pgbench"),
             Absent::Refused(node, reason) => write!(f, "on {node}: {reason}"),
         }
@@ -202,6 +207,26 @@ impl Labels {
     /// The value of a label, if it was given.
     pub fn value(&self, dim: Dim) -> Option<&str> {
         self.0.iter().find(|(other, _)| *other == dim).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether what is called `name` is meant: the label names it, or means it among others as `NAME*` does the numbered
+    /// ones, or is not given.
+    pub fn admit(&self, dim: Dim, name: &str) -> bool {
+        self.value(dim).is_none_or(|wanted| match wanted.strip_suffix('*') {
+            None => wanted == name,
+            Some(base) => name
+                .strip_prefix(base)
+                .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())),
+        })
+    }
+
+    /// Those of `all` that are meant; an error if the label is given and means none.
+    pub fn among<'e, T>(&self, dim: Dim, all: &'e IndexMap<String, T>) -> Result<Vec<&'e T>, Absent> {
+        let found: Vec<&T> = all.iter().filter(|(name, _)| self.admit(dim, name)).map(|(_, value)| value).collect();
+        match self.value(dim) {
+            Some(wanted) if found.is_empty() => Err(Absent::NoSuch(dim, wanted.to_owned())),
+            _ => Ok(found),
+        }
     }
 }
 

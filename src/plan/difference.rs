@@ -128,6 +128,7 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
             ("rate", load.rate.as_ref().map(|rate| rate.value.to_string())),
             ("latency_limit", load.latency_limit.as_ref().map(|limit| format_duration(limit.value))),
             ("max_tries", (load.max_tries.value != 1).then(|| load.max_tries.value.to_string())),
+            ("log", (load.by_pgbench() && !load.log.value).then(|| "false".to_owned())),
         ];
         for (key, value) in bounds {
             out.extend(value.map(|value| (format!("workload `{name}`: {key}"), value)));

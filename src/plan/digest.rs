@@ -42,6 +42,9 @@ pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
             // What the built-in driver does is as it was before there was another.
             if load.by_pgbench() {
                 line(&(load.engine.value.as_str(), load.pgbench_threads()));
+                if !load.log.value {
+                    line(&"no log");
+                }
             }
             let rate = load.rate.as_ref().map(|rate| rate.value);
             let limit = load.latency_limit.as_ref().map(|limit| limit.value);
@@ -74,6 +77,9 @@ pub(super) fn of_cell(cell: &Cell, with_instructions: bool) -> String {
         let limit = load.latency_limit.as_ref().map(|limit| limit.value);
         line(&(&load.node, load.clients.value, load.pgbench_threads(), load.extent, load.protocol.value, scripts));
         line(&(load.engine.value.as_str(), rate, limit, load.max_tries.value));
+        if load.by_pgbench() && !load.log.value {
+            line(&"no log");
+        }
     }
     line(&cell.scenario.windows);
     if with_instructions {

@@ -258,7 +258,10 @@ impl Printer<'_> {
         let mut words = pgbench::options(load, pgbench.map(|build| build.release), &pgbench::Options::of(load));
         words.push("--random-seed=«run.seed + round»".to_owned());
         words.extend(pgbench::scripts(load, "«scripts»"));
-        self.line(2, &format!("pgbench {} -l «{}»", words.join(" "), load.node));
+        if load.log.value {
+            words.push("--log".to_owned());
+        }
+        self.line(2, &format!("pgbench {} «{}»", words.join(" "), load.node));
     }
 
     fn node(&mut self, name: &str, node: &NodePlan) {

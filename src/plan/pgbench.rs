@@ -124,6 +124,7 @@ mod tests {
             latency_limit: None,
             max_tries: Chosen::default_of(1),
             protocol: Chosen::default_of(Protocol::Prepared),
+            log: Chosen::default_of(true),
             scripts,
             scale: Some(5),
         }

@@ -9,6 +9,7 @@ mod document;
 mod field;
 mod flag;
 mod followers;
+mod numbered;
 mod only;
 mod overlay;
 mod refer;
@@ -45,7 +46,7 @@ pub use tables::run::{LEAST_PAIRS, Order, Paired, Run};
 pub use unread::Unread;
 
 use self::root::RawSpec;
-use self::scope::{Names, Scope, is_name, not_yet};
+use self::scope::{Kind, Names, Scope, is_name, not_yet};
 use self::tables::matrix::Place;
 use self::tables::{
     builds, charts, compare, expect, matrix, metrics, nodes, phases, publications, report, run, setup, slots,
@@ -256,6 +257,7 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
     known.varying =
         matrix.names().into_iter().map(Some).chain([None]).map(|b| (b.map(str::to_owned), matrix.varying(b))).collect();
     known.compares = compare::sides(base.compare.as_ref()).map(|(axis, ..)| axis);
+    known.numbered = numbered_names(&raws, cells.iter().chain(&unfit).map(|cell| &*cell.scenario));
     known.blocks = matrix.names().into_iter().map(str::to_owned).collect();
     known.computed = metrics::lower(&base.metrics, &known, &mut issues);
     let claims = expect::lower(&base.expect, &known, &mut issues);
@@ -382,6 +384,7 @@ fn bare_scope<'a, 's>(
         engine,
         vars: Variables::default(),
         names: Names::default(),
+        numbered: false,
         issues,
         missing,
         builds: IndexMap::new(),
@@ -418,12 +421,8 @@ fn lower(
     scope.vars = variables;
     scope.unread = unread.clone();
     let keys = |map: Vec<&At<String>>| map.into_iter().map(|key| key.value.clone()).collect::<Vec<_>>();
-    scope.names = Names {
-        nodes: keys(raw.nodes.keys().collect()),
-        publications: keys(raw.publications.keys().collect()),
-        subscriptions: keys(raw.subscriptions.keys().collect()),
-        workloads: keys(raw.workloads.keys().collect()),
-    };
+    scope.names.define(Kind::Publication, keys(raw.publications.keys().collect()));
+    scope.names.define(Kind::Workload, keys(raw.workloads.keys().collect()));
     let named: Vec<&At<String>> = raw
         .nodes
         .keys()
@@ -441,11 +440,13 @@ fn lower(
             scope.tell(not_yet(key, comes_with, at.span));
         }
     }
+    let all_nodes = numbered::copies(&raw.nodes, &mut scope);
+    let all_subscriptions = numbered::copies(&raw.subscriptions, &mut scope);
     scope.builds = builds::lower(&raw.builds, &mut scope);
     let transport = nodes::transport(raw.postgres.as_ref(), &mut scope);
     let publications = publications::lower(&raw.publications, &mut scope);
-    let subscriptions = subscriptions::lower(&raw.subscriptions, &publications, &mut scope);
-    let nodes = nodes::lower(raw.postgres.as_ref(), &raw.nodes, &subscriptions, &mut scope);
+    let subscriptions = subscriptions::lower(&all_subscriptions, &publications, &mut scope);
+    let nodes = nodes::lower(raw.postgres.as_ref(), &all_nodes, &subscriptions, &mut scope);
     let setup = setup::lower(&raw.setup, &mut scope);
     let slots = slots::lower(&raw.slots, &publications, &mut scope);
     let all_setup = setup.len() == raw.setup.len()
@@ -475,12 +476,38 @@ fn lower(
     (scenario, whole && missing.len() == wanted_before)
 }
 
+/// Tables with `count`: their names, and how many of each there are where most are.
+fn numbered_names<'s>(
+    raws: &[(RawSpec, Unread)],
+    scenarios: impl Iterator<Item = &'s Scenario> + Clone,
+) -> BTreeMap<String, usize> {
+    let mut out = BTreeMap::new();
+    for (raw, unread) in raws {
+        let nodes = numbered::bases(&raw.nodes, unread, true).into_iter();
+        for base in nodes.chain(numbered::bases(&raw.subscriptions, unread, true)).map(|base| base.value.as_str()) {
+            let copies = |scenario: &Scenario| {
+                let of = |names: &mut dyn Iterator<Item = &String>| {
+                    names.filter(|name| numbered::is_copy(name, base)).count()
+                };
+                of(&mut scenario.nodes.keys()).max(of(&mut scenario.subscriptions.keys()))
+            };
+            let untold = |scenario: &Scenario| {
+                let lost = |table| scenario.unread.names_below(&[table, base]).any(|key| key == numbered::COUNT);
+                lost("nodes") || lost("subscriptions")
+            };
+            let most = if scenarios.clone().any(untold) { None } else { scenarios.clone().map(copies).max() };
+            out.insert(base.to_owned(), most.unwrap_or(usize::MAX));
+        }
+    }
+    out
+}
+
 /// Names that claims and tables may refer to, from what is written: a scenario with another mistake defines them
 /// all the same.
 fn referring<'a>(
     sources: &'a SourceMap,
     laid: &'a [overlay::Laid<'_>],
-    raws: &[(RawSpec, Unread)],
+    raws: &'a [(RawSpec, Unread)],
     scenarios_known: bool,
     unread: &'a Unread,
 ) -> refer::Referring<'a> {
@@ -489,8 +516,8 @@ fn referring<'a>(
             && ["phases", "windows"].iter().all(|table| !unread.covers(&[table]))
             && unread.names_below(&["windows"]).next().is_none()
     });
-    let named = |table: &'static str, keys: fn(&RawSpec) -> Vec<&At<String>>| -> BTreeSet<String> {
-        let written = raws.iter().flat_map(|(raw, _)| keys(raw)).map(|name| name.value.clone());
+    let named = |table: &'static str, keys: fn(&'a RawSpec, &'a Unread) -> Vec<&'a At<String>>| -> BTreeSet<String> {
+        let written = raws.iter().flat_map(|(raw, unread)| keys(raw, unread)).map(|name| name.value.clone());
         let lost =
             raws.iter().flat_map(|(_, unread)| unread.names_below(&[table]).map(str::to_owned).collect::<Vec<_>>());
         written.chain(lost).collect()
@@ -517,16 +544,17 @@ fn referring<'a>(
         workloads.flat_map(|(name, load)| load.value.script_names(&name.value))
     };
     // A workload that could not be read may have the script of its name.
-    let lost_scripts = named("workloads", |_| Vec::new());
+    let lost_scripts = named("workloads", |_, _| Vec::new());
     refer::Referring {
         sources,
         scenarios: laid.iter().map(|scenario| scenario.name.as_str()).filter(|name| !name.is_empty()).collect(),
         last_windows: windows.difference(&not_last).cloned().collect(),
         windows,
-        nodes: named("nodes", |raw| raw.nodes.keys().collect()),
+        nodes: named("nodes", |raw, unread| numbered::bases(&raw.nodes, unread, false)),
         scripts: script_names().flatten().chain(lost_scripts).collect(),
-        subscriptions: named("subscriptions", |raw| raw.subscriptions.keys().collect()),
-        slots: named("slots", |raw| raw.slots.keys().collect()),
+        subscriptions: named("subscriptions", |raw, unread| numbered::bases(&raw.subscriptions, unread, false)),
+        numbered: BTreeMap::new(),
+        slots: named("slots", |raw, _| raw.slots.keys().collect()),
         computed: IndexMap::new(),
         axes: IndexMap::new(),
         pinned: BTreeSet::new(),

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use crate::measure::metric::{RMGRS, ROLES};
 use crate::measure::{Computed, Dim, Probe, Quantity, Reference, ReferenceError};
 use crate::spec::field::At;
+use crate::spec::numbered::is_copy;
 use crate::spec::scalar::VarValue;
 use crate::spec::unread::Unread;
 use crate::text::{Code, Issue, Issues, SourceMap, Span};
@@ -22,6 +23,8 @@ pub(super) struct Referring<'a> {
     pub(super) scripts: BTreeSet<String>,
     pub(super) subscriptions: BTreeSet<String>,
     pub(super) slots: BTreeSet<String>,
+    /// Nodes and subscriptions with `count`, and the most copies that a cell has.
+    pub(super) numbered: BTreeMap<String, usize>,
     /// Computed metrics by name; `None` for one that is wrong.
     pub(super) computed: IndexMap<String, Option<Computed>>,
     /// Axes of the matrix with their values.
@@ -109,6 +112,15 @@ pub(super) fn quantity(written: &At<String>, known: &Referring<'_>, issues: &mut
     None
 }
 
+/// Whether a label means copies of what is numbered: one of them, or all as `NAME*`.
+fn numbered(dim: Dim, value: &str, known: &Referring<'_>) -> bool {
+    let of = |(base, most): (&String, &usize)| {
+        let number = value.strip_prefix(base.as_str()).filter(|_| is_copy(value, base));
+        number.is_some_and(|number| number == "*" || number.parse().is_ok_and(|number: usize| number <= *most))
+    };
+    matches!(dim, Dim::Node | Dim::Subscription | Dim::Slot) && known.numbered.iter().any(of)
+}
+
 /// The metric of the reference at `part` of a text, its window and label values known.
 pub(super) fn reference(
     written: &At<String>,
@@ -185,7 +197,7 @@ pub(super) fn reference(
         );
     }
     for ((dim, value), range) in reference.labels.0.iter().zip(&reference.value_ranges) {
-        let values: Vec<&str> = match dim {
+        let mut values: Vec<&str> = match dim {
             Dim::Node => known.nodes.iter().map(String::as_str).collect(),
             Dim::Script => known.scripts.iter().map(String::as_str).collect(),
             Dim::Subscription => known.subscriptions.iter().map(String::as_str).collect(),
@@ -203,8 +215,12 @@ pub(super) fn reference(
             // A publication may hold tables that no one has named.
             Dim::Table => (false, ""),
         };
-        if values.contains(&value.as_str()) {
+        if values.contains(&value.as_str()) || numbered(*dim, value, known) {
             continue;
+        }
+        let all: Vec<String> = known.numbered.keys().map(|base| format!("{base}*")).collect();
+        if matches!(dim, Dim::Node | Dim::Subscription | Dim::Slot) {
+            values.extend(all.iter().map(String::as_str));
         }
         good &= !certain;
         if certain && !known.unread.covers(&[table, value]) {

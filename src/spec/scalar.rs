@@ -48,6 +48,28 @@ impl Scalar for Count {
     }
 }
 
+/// A whole number from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Number(pub(super) u64);
+
+impl Scalar for Number {
+    const EXPECTED: &'static str = "a whole number from 0, such as 2, or one template such as \"{{ standbys }}\"";
+    fn literal(value: &Literal<'_>) -> Result<Self, bool> {
+        match value {
+            Literal::Int(n) => u64::try_from(*n).map(Number).map_err(|_| false),
+            _ => Err(false),
+        }
+    }
+    fn rendered(text: &str) -> Option<Self> {
+        // The template engine's `/` gives a float: 2.0 is meant as 2.
+        let number: f64 = text.trim().parse().ok()?;
+        (number.fract() == 0.0 && (0.0..=9e15).contains(&number)).then_some(Number(number as u64))
+    }
+    fn schema() -> Schema {
+        json_schema!({ "type": "integer", "minimum": 0 })
+    }
+}
+
 /// A number of events a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rate(pub(super) f64);

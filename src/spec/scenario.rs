@@ -341,6 +341,8 @@ pub struct Workload {
     pub max_tries: Chosen<u32>,
     /// How statements are sent.
     pub protocol: Chosen<Protocol>,
+    /// Whether pgbench logs each transaction, without which it tells no latencies but their mean.
+    pub log: Chosen<bool>,
     /// Scripts; each transaction runs one of them.
     pub scripts: Vec<ScriptText>,
     /// Scale of the tables that a setup step made on its node by `pgbench_init`; `None` if none did.

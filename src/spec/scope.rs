@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use indexmap::IndexMap;
 
 use super::field::{At, Field, Later, Scalar, Templated, is_template, without_example};
+use super::numbered::{Counted, NUMBER, is_copy};
 use super::scalar::Text;
 use super::tables::builds::Build;
 use super::template::{Engine, Variables};
@@ -35,6 +36,39 @@ pub(super) struct Names {
     pub(super) publications: Vec<String>,
     pub(super) subscriptions: Vec<String>,
     pub(super) workloads: Vec<String>,
+    /// Those of them with `count`.
+    counted: Vec<(Kind, Counted)>,
+}
+
+impl Names {
+    fn all(&self, kind: Kind) -> &[String] {
+        match kind {
+            Kind::Node => &self.nodes,
+            Kind::Publication => &self.publications,
+            Kind::Subscription => &self.subscriptions,
+            Kind::Workload => &self.workloads,
+        }
+    }
+
+    /// Defines names of that kind.
+    pub(super) fn define(&mut self, kind: Kind, names: impl IntoIterator<Item = String>) {
+        match kind {
+            Kind::Node => self.nodes.extend(names),
+            Kind::Publication => self.publications.extend(names),
+            Kind::Subscription => self.subscriptions.extend(names),
+            Kind::Workload => self.workloads.extend(names),
+        }
+    }
+
+    /// Notes how many copies there are of a table.
+    pub(super) fn count(&mut self, kind: Kind, counted: Counted) {
+        self.counted.push((kind, counted));
+    }
+
+    /// Tables of that kind with `count`.
+    pub(super) fn counted(&self, kind: Kind) -> impl Iterator<Item = &Counted> {
+        self.counted.iter().filter(move |(other, _)| *other == kind).map(|(_, counted)| counted)
+    }
 }
 
 /// The surroundings of one cell's lowering.
@@ -48,6 +82,8 @@ pub(super) struct Scope<'a, 's> {
     pub(super) builds: IndexMap<String, Option<Build>>,
     /// What is written but could not be read.
     pub(super) unread: Unread,
+    /// Whether a copy of a numbered table is being read.
+    pub(super) numbered: bool,
     /// Whether anything was wrong with this cell, told now or for an earlier cell.
     pub(super) failed: bool,
 }
@@ -57,6 +93,16 @@ impl Scope<'_, '_> {
     pub(super) fn tell(&mut self, issue: Issue) {
         self.failed = true;
         self.issues.push(issue);
+    }
+
+    /// Enters a copy of a numbered table, in whose templates its number is a variable; `None` leaves it.
+    pub(super) fn number(&mut self, number: Option<u64>) {
+        if std::mem::replace(&mut self.numbered, number.is_some()) {
+            self.vars.remove(NUMBER);
+        }
+        if let Some(number) = number {
+            self.vars.insert(NUMBER, &number);
+        }
     }
 
     /// The value of a key. `None` is absent, or wrong and told.
@@ -166,32 +212,29 @@ impl Scope<'_, '_> {
 
     /// Whether a referenced name is defined.
     pub(super) fn known(&mut self, kind: Kind, name: &At<Text>) -> bool {
-        let names = match kind {
-            Kind::Node => &self.names.nodes,
-            Kind::Publication => &self.names.publications,
-            Kind::Subscription => &self.names.subscriptions,
-            Kind::Workload => &self.names.workloads,
-        };
-        if names.contains(&name.value.0) {
+        let (written, names) = (name.value.0.as_str(), self.names.all(kind));
+        if names.iter().any(|known| known == written) {
             return true;
         }
-        let (code, table, tables) = match kind {
-            Kind::Node => (Code::UnknownNode, "node", "nodes"),
-            Kind::Publication => (Code::UnknownPublication, "publication", "publications"),
-            Kind::Subscription => (Code::UnknownSubscription, "subscription", "subscriptions"),
-            Kind::Workload => (Code::UnknownWorkload, "workload", "workloads"),
-        };
-        if self.unread.covers(&[tables, &name.value.0]) {
+        let (code, table, tables) = kind.words();
+        let of_unknown = |(base, count): &Counted| count.is_none() && is_copy(written, base);
+        if self.unread.covers(&[tables, written]) || self.names.counted(kind).any(of_unknown) {
             self.failed = true;
             return false;
         }
         let issue = Issue::new(
             code,
-            format!("there is no {table} `{}`", name.value.0),
+            format!("there is no {table} `{written}`"),
             name.span,
             format!("not defined under [{tables}]"),
-        )
-        .suggest(&name.value.0, names.iter().map(String::as_str));
+        );
+        let issue = match self.names.counted(kind).find(|(base, _)| base == written.trim_end_matches('*')) {
+            // All of them are no one.
+            Some((base, _)) => issue.help(format!(
+                "`{base}` is numbered by its `count`: name one of them, such as `{base}1`, or `{base}{{{{ number }}}}` in what is numbered alike"
+            )),
+            None => issue.suggest(written, names.iter().map(String::as_str)),
+        };
         self.tell(issue);
         false
     }
@@ -277,12 +320,24 @@ pub(super) fn not_yet(key: &str, comes_with: &str, at: Span) -> Issue {
 }
 
 /// Kinds of names that other tables refer to.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Node,
     Publication,
     Subscription,
     Workload,
+}
+
+impl Kind {
+    /// The code of a name that is none, what such a thing is called, and its table.
+    pub(super) fn words(self) -> (Code, &'static str, &'static str) {
+        match self {
+            Kind::Node => (Code::UnknownNode, "node", "nodes"),
+            Kind::Publication => (Code::UnknownPublication, "publication", "publications"),
+            Kind::Subscription => (Code::UnknownSubscription, "subscription", "subscriptions"),
+            Kind::Workload => (Code::UnknownWorkload, "workload", "workloads"),
+        }
+    }
 }
 
 /// Whether a name follows the rule `[a-z][a-z0-9_]*`, within PostgreSQL's 63 bytes.

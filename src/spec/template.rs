@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::numbered::NUMBER;
 use super::unread::Unread;
 use crate::text::{Code, Issue, SourceMap, Span};
 
@@ -26,6 +27,12 @@ impl Variables {
     pub(super) fn insert<T: serde::Serialize + ?Sized>(&mut self, name: &str, value: &T) {
         self.context.insert(name.to_owned(), value);
         self.names.push(name.to_owned());
+    }
+
+    /// Takes a variable away.
+    pub(super) fn remove(&mut self, name: &str) {
+        self.context.remove(name);
+        self.names.retain(|known| known != name);
     }
 
     /// Defines a variable whose value could not be had.
@@ -104,8 +111,16 @@ impl<'s> Engine<'s> {
             Some(start) => at.part(start + range.start..start + range.end),
             None => at,
         });
-        Issue::new(Code::UnknownVariable, format!("no variable is named `{name}`"), place, "not defined under [vars]")
-            .suggest(name, known.iter().map(String::as_str))
+        let issue = Issue::new(
+            Code::UnknownVariable,
+            format!("no variable is named `{name}`"),
+            place,
+            "not defined under [vars]",
+        );
+        if name == NUMBER {
+            return issue.help("it is the number of a copy, in tables that have a `count`");
+        }
+        issue.suggest(name, known.iter().map(String::as_str))
     }
 
     /// The engine's byte range inside the value as bytes of the file, where the literal has no escapes; else

@@ -40,6 +40,7 @@ mod ledger;
 mod load_server;
 mod loop_order;
 mod markers;
+mod numbered;
 mod paired;
 mod pgbench;
 mod plain_report;

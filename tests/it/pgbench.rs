@@ -478,3 +478,34 @@ fn pgbench_of(parent: u32) -> Option<(u32, std::path::PathBuf)> {
         (folder != Path::new("/")).then_some((pid, folder))
     })
 }
+
+#[test]
+fn without_its_log_pgbench_tells_counts_and_rate_and_no_latency() {
+    let spec = r#"
+[workloads.w]
+node = "a"
+engine = "pgbench"
+log = false
+clients = 2
+transactions = 100
+script = "INSERT INTO items (n) VALUES (1)"
+[[report.tables]]
+title = "Figures"
+each = "run"
+columns = [{ title = "TPS", value = "load.tps" }, { title = "p50", value = "load.latency_p50" }]
+"#;
+    let ran = RunnerCommand::spec(&[PAIR, spec].concat()).run().ended_with(0);
+    let report = ran.report();
+    let cells = &report["tables"][0]["rows"][0]["cells"];
+    let sample = ran.samples().remove(0);
+    assert_eq!(sample["convergence"]["tables"][0]["published"]["rows"], 100);
+    assert_eq!(evidence(&sample, "/loads/w/scripts/w/committed"), 100);
+    assert_eq!(evidence(&sample, "/loads/w/committed_each_second").as_array().map(Vec::len), Some(0));
+    let tps = number(&printed(&ran, "default"), "tps = ");
+    assert!((cells[0]["value"].as_f64().expect("a rate") / tps - 1.0).abs() < 1e-9);
+    assert_eq!(cells[1]["value"].as_f64(), None);
+    let text = std::fs::read_to_string(ran.out.join("report.md")).expect("a report");
+    assert!(text.contains("pgbench kept no log of its transactions (`log = false`)"), "{text}");
+    let plan = std::fs::read_to_string(ran.out.join("plan.txt")).expect("a plan");
+    assert!(plan.contains("pgbench -n") && !plan.contains("--log"), "{plan}");
+}

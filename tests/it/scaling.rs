@@ -1,4 +1,7 @@
-//! Ten times as many cells may take at most twelve times as long to lower and to plan.
+//! Ten times as many cells take about ten times as long to lower and to plan.
+//!
+//! A step that is quadratic in the cells would make it a hundred. What is tested is which of the two it is nearer to:
+//! how near to ten it comes (9 to 15) is the machine's matter, for ten times the memory fits into no cache.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,6 +13,9 @@ use runner::text::SourceMap;
 use crate::texts::{facts, read_file, top};
 
 const SPEC: &str = "specs/replica_identity_full.toml";
+
+/// As far from ten as from a hundred: 10^1.5.
+const NEITHER: f64 = 31.6;
 
 /// Points of two axes. The spec has two scenarios, so there are twice as many cells.
 fn points(count: usize) -> Vec<Vec<(String, VarValue)>> {
@@ -44,24 +50,16 @@ fn fastest(cells: usize, repeats: usize) -> (Duration, Duration) {
 
 #[test]
 #[expect(clippy::print_stderr, reason = "the figures are for whoever asks with --nocapture")]
-fn ten_times_as_many_cells_take_at_most_twelve_times_as_long() {
-    // A busy machine makes single times long, not short: another try can only be fairer.
-    let mut ratios = Vec::new();
-    for _ in 0..5 {
-        let few = fastest(1_000, 5);
-        let many = fastest(10_000, 3);
-        let ratio = (many.0 + many.1).as_secs_f64() / (few.0 + few.1).as_secs_f64();
-        eprintln!("1,000 cells: {few:?}; 10,000 cells: {many:?} (lowered, planned); ratio {ratio:.1}");
-        ratios.push(ratio);
-        if ratio <= 12.0 {
-            return;
-        }
-    }
-    panic!("10,000 cells take {ratios:?} times as long as 1,000");
+fn ten_times_as_many_cells_take_no_hundred_times_as_long() {
+    let few = fastest(1_000, 5);
+    let many = fastest(10_000, 2);
+    let ratio = (many.0 + many.1).as_secs_f64() / (few.0 + few.1).as_secs_f64();
+    eprintln!("1,000 cells: {few:?}; 10,000 cells: {many:?} (lowered, planned); ratio {ratio:.1}");
+    assert!(ratio < NEITHER, "10,000 cells take {ratio:.1} times as long as 1,000");
 }
 
 #[test]
-fn mistakes_of_every_cell_are_told_once_and_in_no_more_than_linear_time() {
+fn mistakes_of_every_cell_are_told_once_and_take_no_hundred_times_as_long() {
     // An undefined variable, a value of the wrong type and an option that a version lacks in each of many cells.
     let text = std::fs::read_to_string(top().join(SPEC)).expect("a spec that is shipped");
     let text = text
@@ -86,14 +84,8 @@ fn mistakes_of_every_cell_are_told_once_and_in_no_more_than_linear_time() {
         };
         (0..repeats).map(|_| once()).min().expect("at least one").as_secs_f64()
     };
-    let mut ratios = Vec::new();
-    for _ in 0..3 {
-        ratios.push(fastest(5_000, 2) / fastest(500, 5));
-        if ratios.last().is_some_and(|ratio| *ratio <= 12.0) {
-            return;
-        }
-    }
-    panic!("ten times as many cells with mistakes take {ratios:?} times as long");
+    let ratio = fastest(5_000, 2) / fastest(500, 5);
+    assert!(ratio < NEITHER, "ten times as many cells with mistakes take {ratio:.1} times as long");
 }
 
 #[test]

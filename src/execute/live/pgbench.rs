@@ -4,7 +4,7 @@
 //! servers' user with no environment of ours, in a private folder that goes with it.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,7 @@ use crate::measure::PgbenchEvidence;
 use crate::plan::facts::PGBENCH;
 use crate::plan::pgbench::{Options, file_name, file_text, options, scripts};
 use crate::probe::CpuReading;
+use crate::spec::scenario::Workload;
 use crate::text::quote::conninfo_value;
 use crate::wire::{Host, Target};
 
@@ -41,7 +42,8 @@ pub(super) struct Prepared {
     output: PathBuf,
     threads: u32,
     scripts: Vec<String>,
-    form: LogForm,
+    /// The form of the lines of its log; `None` if it keeps none.
+    log: Option<LogForm>,
 }
 
 /// The folder of its scripts and logs, removed when dropped.
@@ -66,6 +68,7 @@ impl Drop for Process {
 /// What pgbench told of a load beside what every driver tells.
 pub(super) struct Told {
     output: Output,
+    unlogged: bool,
 }
 
 impl Told {
@@ -78,6 +81,7 @@ impl Told {
             tps: Some(tps),
             connecting_seconds: connecting_ms / 1e3,
             outside_seconds: seconds - own,
+            unlogged: self.unlogged,
             latency_average_ms: Some(latency_average_ms),
         }
     }
@@ -130,8 +134,7 @@ impl Live<'_> {
         let mut program = Program::new(program)
             .args(options(load, Some(tool.release), &Options::of(load)))
             .arg(format!("--random-seed={}", self.seed()))
-            .arg("--log")
-            .arg(format!("--log-prefix={}", folder.0.join(LOG).display()))
+            .args(log_options(load, &folder.0))
             .args(scripts(load, &folder.0.display().to_string()))
             .arg(conninfo(&target))
             .folder(&folder.0)
@@ -145,11 +148,11 @@ impl Live<'_> {
             output: self.logs.join(format!("load-{name}.txt")),
             threads: load.pgbench_threads(),
             scripts: load.scripts.iter().map(|script| script.name.clone()).collect(),
-            form: LogForm {
+            log: load.log.value.then(|| LogForm {
                 lag: load.rate.is_some(),
                 retries: load.max_tries.value != 1,
                 limit: load.latency_limit.as_ref().map(|limit| limit.value),
-            },
+            }),
         };
         self.prepared.insert(name.to_owned(), prepared);
         Ok(())
@@ -159,7 +162,7 @@ impl Live<'_> {
     pub(super) fn start_pgbench(&mut self, name: &str) -> Result<Running, Failure> {
         let unready = || Failure::new(format!("workload `{name}` was not made ready"));
         let prepared = self.prepared.remove(name).ok_or_else(unready)?;
-        let Prepared { program, folder, output, threads, scripts, form } = prepared;
+        let Prepared { program, folder, output, threads, scripts, log } = prepared;
         let failed = {
             let name = name.to_owned();
             move |why: String| Failure::new(format!("workload `{name}`: {why}"))
@@ -168,8 +171,8 @@ impl Live<'_> {
         let started = Instant::now();
         let process = Process(program.spawn(&output).map_err(|error| failed(error.to_string()))?);
         let prefix = folder.0.join(LOG);
-        let follower = Follower::start(&prefix, process.0.pid(), threads, &scripts, form)
-            .map_err(|error| failed(error.to_string()))?;
+        let follow = |form| Follower::start(&prefix, process.0.pid(), threads, &scripts, form);
+        let follower = log.map(follow).transpose().map_err(|error| failed(error.to_string()))?;
         let node = self.cell.scenario.workloads[name].node.clone();
         let postmaster = self.node(&node)?.node.pid;
         let (name, ended) = (name.to_owned(), self.ended.clone());
@@ -192,13 +195,23 @@ impl Live<'_> {
             };
             let end = end.ok_or_else(|| failed("pgbench does not end, even by SIGKILL".to_owned()))?;
             // The logs first: the process has ended, so they have too.
-            let counted = follower.finish().map_err(|error| error.to_string());
-            let (finished, told) = outcome(started, end, &log::since(&output, from).0, counted).map_err(&failed)?;
+            let counted = follower.map(|follower| follower.finish().map_err(|error| error.to_string()));
+            let (finished, told) =
+                outcome(started, end, &log::since(&output, from).0, &scripts, counted).map_err(&failed)?;
             let refused = all_failed(&finished);
             ended.borrow_mut().loads.insert(name, EndedLoad { finished, pgbench: Some(told) });
             refused.map_or(Ok(()), |why| Err(failed(why)))
         });
         Ok(Running { done, stop: Box::new(move || wake.notify_one()) })
+    }
+}
+
+/// The options of the log, if it keeps one.
+fn log_options(load: &Workload, folder: &Path) -> Vec<String> {
+    if load.log.value {
+        vec!["--log".to_owned(), format!("--log-prefix={}", folder.join(LOG).display())]
+    } else {
+        Vec::new()
     }
 }
 
@@ -216,12 +229,13 @@ async fn interrupt(child: &Child) -> Option<Ended> {
     child.ended_within(KILL_BOUND).await
 }
 
-/// From exit code, output and logs to what was observed, or why it must not be taken for a figure.
+/// From exit code, output and, if it kept them, logs to what was observed, or why it must not be taken for a figure.
 fn outcome(
     started: Instant,
     end: Ended,
     text: &str,
-    counted: Result<Counted, String>,
+    scripts: &[String],
+    counted: Option<Result<Counted, String>>,
 ) -> Result<(Finished, Told), String> {
     let told = || complaint(text).unwrap_or_else(|| log::tail(text, 3));
     match end.status.code() {
@@ -231,7 +245,8 @@ fn outcome(
         None => return Err(format!("pgbench ended with {}", end.status)),
     }
     let output = Output::parse(text).map_err(|error| error.to_string())?;
-    let counted = counted?;
+    let unlogged = counted.is_none();
+    let counted = counted.unwrap_or_else(|| Ok(output.counted(scripts)))?;
     let sum = |count: fn(&ScriptReport) -> u64| counted.scripts.iter().map(count).sum::<u64>();
     let logged = (sum(|script| script.committed), sum(|script| script.failed), sum(|script| script.skipped));
     let reported = (output.processed, output.failed, output.skipped);
@@ -251,7 +266,7 @@ fn outcome(
         interrupted: false,
     };
     let finished = Finished { report, connections: OpenConnections::none() };
-    Ok((finished, Told { output }))
+    Ok((finished, Told { output, unlogged }))
 }
 
 /// Loads that have yet to be started, by workload.
@@ -277,7 +292,7 @@ mod tests {
         };
         let mut reader = LogReader::new(&["s".to_owned()], LogForm::default(), 0);
         reader.take(log.as_bytes()).map_err(|error| error.to_string())?;
-        outcome(Instant::now(), end, text, Ok(reader.counted())).map(|(finished, told)| {
+        outcome(Instant::now(), end, text, &[], Some(Ok(reader.counted()))).map(|(finished, told)| {
             assert_eq!(finished.report.driver_cpu_ns, 500_000_000);
             let evidence = told.evidence(1.0);
             assert_eq!(evidence.tps, Some(told.output.tps));

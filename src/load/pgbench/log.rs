@@ -131,7 +131,7 @@ impl LogReader {
 }
 
 /// pgbench's word for a failure as the SQLSTATE it stands for, with what the server says then.
-fn failure(word: &str) -> (&str, &str) {
+pub(super) fn failure(word: &str) -> (&str, &str) {
     match word {
         "serialization" => ("40001", "serialization failure (pgbench's log does not keep the server's words)"),
         "deadlock" => ("40P01", "deadlock detected (pgbench's log does not keep the server's words)"),

@@ -1,5 +1,8 @@
 //! pgbench's closing report, and why it ended without one. Pure.
 
+use super::log::{Counted, failure};
+use crate::load::report::ScriptReport;
+
 /// What pgbench prints of a load that went to its end.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
@@ -9,6 +12,10 @@ pub struct Output {
     pub planned: Option<u64>,
     /// Transactions that failed, by serialization or deadlock.
     pub failed: u64,
+    /// Those of them that failed by serialization; 0 where it does not tell.
+    pub serialization: u64,
+    /// Those of them that failed by deadlock; 0 where it does not tell.
+    pub deadlock: u64,
     /// Transactions that a rate had no time for.
     pub skipped: u64,
     /// Transactions above the latency limit.
@@ -58,6 +65,8 @@ impl Output {
             processed: done.parse().map_err(|_| Told::Missing("number of transactions actually processed"))?,
             planned,
             failed: count("number of failed transactions: ").unwrap_or(0),
+            serialization: count("number of serialization failures: ").unwrap_or(0),
+            deadlock: count("number of deadlock failures: ").unwrap_or(0),
             skipped: count("number of transactions skipped: ").unwrap_or(0),
             late: text
                 .lines()
@@ -74,6 +83,24 @@ impl Output {
             Some(planned) if planned != done => Err(Told::Incomplete { done, planned }),
             _ => Ok(output),
         }
+    }
+}
+
+impl Output {
+    /// The counts that a log would give, without latencies. All are the first script's: without a log there is one.
+    pub fn counted(&self, scripts: &[String]) -> Counted {
+        let mut scripts: Vec<ScriptReport> = scripts.iter().map(ScriptReport::new).collect();
+        if let Some(script) = scripts.first_mut() {
+            script.committed = self.processed;
+            script.skipped = self.skipped;
+            let other = self.failed - (self.serialization + self.deadlock).min(self.failed);
+            for (word, count) in [("serialization", self.serialization), ("deadlock", self.deadlock), ("failed", other)]
+            {
+                let (state, message) = failure(word);
+                (0..count).for_each(|_| script.fail(state, || message.to_owned()));
+            }
+        }
+        Counted { scripts, by_second: Vec::new() }
     }
 }
 
@@ -136,6 +163,19 @@ mod tests {
         let rate = Output::parse(output!("rate")).expect("a report");
         assert_eq!((rate.processed, rate.failed, rate.skipped, rate.late), (394, 6, 0, Some(3)));
         assert_eq!((rate.retried, rate.retries), (Some(96), Some(143)));
+    }
+
+    #[test]
+    fn without_a_log_the_counts_are_the_reports() {
+        let output = Output::parse(output!("failures")).expect("a report");
+        let counted = output.counted(&["w".to_owned()]);
+        let script = &counted.scripts[0];
+        assert_eq!((script.name.as_str(), script.committed, script.failed, script.skipped), ("w", 142, 258, 0));
+        assert_eq!(script.errors["40001"].count, 258);
+        assert_eq!((script.errors.len(), script.latency_ns.len()), (1, 0));
+        // A tool before 15 does not tell the kinds.
+        let untold = Output { failed: 3, ..Output::default() }.counted(&["w".to_owned()]);
+        assert_eq!(untold.scripts[0].errors["failed"].count, 3);
     }
 
     #[test]

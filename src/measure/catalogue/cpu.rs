@@ -38,13 +38,10 @@ pub(super) static METRICS: &[Metric] = &[
 ];
 
 pub(super) fn nodes<'e>(evidence: &'e Evidence, labels: &Labels) -> Result<Vec<&'e NodeEvidence>, Absent> {
-    match labels.value(Dim::Node) {
-        _ if evidence.nodes.is_empty() => Err(Absent::NotObserved(Probe::Cpu)),
-        None => Ok(evidence.nodes.values().collect()),
-        Some(name) => match evidence.nodes.get(name) {
-            Some(node) => Ok(vec![node]),
-            None => Err(Absent::NoSuch(Dim::Node, name.to_owned())),
-        },
+    if evidence.nodes.is_empty() {
+        Err(Absent::NotObserved(Probe::Cpu))
+    } else {
+        labels.among(Dim::Node, &evidence.nodes)
     }
 }
 

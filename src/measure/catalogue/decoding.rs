@@ -116,8 +116,7 @@ pub(super) static METRICS: &[Metric] = &[
 
 /// Whether a slot's name and node are as labelled.
 fn wanted(labels: &Labels, node: &str, name: &str) -> bool {
-    labels.value(Dim::Node).is_none_or(|wanted| wanted == node)
-        && [Dim::Slot, Dim::Subscription].iter().all(|dim| labels.value(*dim).is_none_or(|wanted| wanted == name))
+    labels.admit(Dim::Node, node) && [Dim::Slot, Dim::Subscription].iter().all(|dim| labels.admit(*dim, name))
 }
 
 /// Why none is as labelled.

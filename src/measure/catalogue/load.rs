@@ -190,7 +190,14 @@ fn lag(evidence: &Evidence, labels: &Labels) -> Result<Histogram, Absent> {
     for script in scripts(evidence, labels)? {
         pooled.merge(&script.lag);
     }
-    some_load(evidence, |load| load.rate.is_some(), Absent::NoRate).map(|()| pooled)
+    some_load(evidence, |load| load.rate.is_some(), Absent::NoRate)?;
+    logged(evidence).map(|()| pooled)
+}
+
+/// Latencies of all loads together are not known where one of them has none.
+fn logged(evidence: &Evidence) -> Result<(), Absent> {
+    let unlogged = |load: &LoadEvidence| load.pgbench.as_ref().is_some_and(|pgbench| pgbench.unlogged);
+    if evidence.loads.values().any(unlogged) { Err(Absent::NoLog) } else { Ok(()) }
 }
 
 fn latency(evidence: &Evidence, labels: &Labels) -> Result<Histogram, Absent> {
@@ -198,7 +205,7 @@ fn latency(evidence: &Evidence, labels: &Labels) -> Result<Histogram, Absent> {
     for script in scripts(evidence, labels)? {
         pooled.merge(&script.latency);
     }
-    Ok(pooled)
+    logged(evidence).map(|()| pooled)
 }
 
 fn percentile(evidence: &Evidence, labels: &Labels, percent: f64) -> Reading {

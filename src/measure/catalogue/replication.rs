@@ -11,15 +11,10 @@ pub(super) static METRICS: &[Metric] = &[
         needs: &[Probe::Startup],
         about: "from ENABLE (or CREATE SUBSCRIPTION) to the active slot, part of the window's seconds; without a label the longest",
         ratio_floor: 0.0,
-        read: |e, l| match l.value(Dim::Subscription) {
-            Some(name) => e.startup_seconds.get(name).copied().ok_or_else(|| {
-                if e.startup_seconds.is_empty() {
-                    Absent::NotObserved(Probe::Startup)
-                } else {
-                    Absent::NoSuch(Dim::Subscription, name.to_owned())
-                }
-            }),
-            None => e.startup_seconds.values().copied().reduce(f64::max).ok_or(Absent::NotObserved(Probe::Startup)),
+        read: |e, l| {
+            let all = &e.startup_seconds;
+            let longest = all.values().copied().reduce(f64::max).ok_or(Absent::NotObserved(Probe::Startup))?;
+            Ok(l.among(Dim::Subscription, all)?.into_iter().copied().reduce(f64::max).unwrap_or(longest))
         },
     },
     Metric {
@@ -42,12 +37,8 @@ pub(super) static METRICS: &[Metric] = &[
         ratio_floor: 0.0,
         read: |e, l| {
             let marker = e.marker.as_ref().ok_or(Absent::NotObserved(Probe::Marker))?;
-            match l.value(Dim::Node) {
-                Some(name) => {
-                    marker.visible_seconds.get(name).copied().ok_or_else(|| Absent::NoSuch(Dim::Node, name.to_owned()))
-                }
-                None => marker.visible_seconds.values().copied().reduce(f64::max).ok_or(Absent::NoDownstream),
-            }
+            let meant = l.among(Dim::Node, &marker.visible_seconds)?;
+            meant.into_iter().copied().reduce(f64::max).ok_or(Absent::NoDownstream)
         },
     },
 ];

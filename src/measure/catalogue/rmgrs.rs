@@ -46,7 +46,7 @@ fn sum(evidence: &Evidence, labels: &Labels, count: fn(&RmgrEvidence) -> u64) ->
     })?;
     let wanted = labels.value(Dim::Rmgr);
     let mut total = 0;
-    for (name, node) in evidence.nodes.iter().filter(|(name, _)| labels.value(Dim::Node).is_none_or(|l| l == *name)) {
+    for (name, node) in evidence.nodes.iter().filter(|(name, _)| labels.admit(Dim::Node, name)) {
         let Some(rmgrs) = &node.wal_rmgrs else {
             return Err(match &node.wal_rmgrs_absent {
                 Some(reason) => Absent::Refused(name.clone(), reason.clone()),

@@ -60,13 +60,10 @@ pub(super) static METRICS: &[Metric] = &[
 ];
 
 fn slots<'e>(evidence: &'e Evidence, labels: &Labels) -> Result<Vec<&'e SlotEvidence>, Absent> {
-    match labels.value(Dim::Slot) {
-        _ if evidence.slots.is_empty() => Err(Absent::NotObserved(Probe::Consumer)),
-        None => Ok(evidence.slots.values().collect()),
-        Some(name) => {
-            evidence.slots.get(name).map(|slot| vec![slot]).ok_or_else(|| Absent::NoSuch(Dim::Slot, name.to_owned()))
-        }
+    if evidence.slots.is_empty() {
+        return Err(Absent::NotObserved(Probe::Consumer));
     }
+    labels.among(Dim::Slot, &evidence.slots)
 }
 
 fn counted(evidence: &Evidence, labels: &Labels, count: fn(&SlotEvidence) -> Option<u64>) -> Reading {
@@ -76,13 +73,9 @@ fn counted(evidence: &Evidence, labels: &Labels, count: fn(&SlotEvidence) -> Opt
 
 fn received(evidence: &Evidence, labels: &Labels) -> Reading {
     let marker = evidence.marker.as_ref().ok_or(Absent::NotObserved(Probe::Marker))?;
-    let label = [Dim::Slot, Dim::Subscription].into_iter().find_map(|dim| Some((dim, labels.value(dim)?)));
-    match label {
-        Some((dim, name)) => {
-            marker.received_seconds.get(name).copied().ok_or_else(|| Absent::NoSuch(dim, name.to_owned()))
-        }
-        None => marker.received_seconds.values().copied().reduce(f64::max).ok_or(Absent::NoDownstream),
-    }
+    let dim = if labels.value(Dim::Slot).is_some() { Dim::Slot } else { Dim::Subscription };
+    let meant = labels.among(dim, &marker.received_seconds)?;
+    meant.into_iter().copied().reduce(f64::max).ok_or(Absent::NoDownstream)
 }
 
 #[cfg(test)]

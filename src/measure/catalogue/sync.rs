@@ -49,15 +49,11 @@ fn tables<'e>(evidence: &'e Evidence, labels: &Labels) -> Result<Vec<&'e SyncEvi
     if evidence.syncs.is_empty() {
         return Err(Absent::NotObserved(Probe::Sync));
     }
-    let (subscription, table) = (labels.value(Dim::Subscription), labels.value(Dim::Table));
-    let of_subscription: Vec<_> =
-        evidence.syncs.iter().filter(|(name, _)| subscription.is_none_or(|wanted| wanted == name.as_str())).collect();
-    if let (Some(name), true) = (subscription, of_subscription.is_empty()) {
-        return Err(Absent::NoSuch(Dim::Subscription, name.to_owned()));
-    }
-    let found: Vec<&SyncEvidence> = of_subscription
+    let table = labels.value(Dim::Table);
+    let found: Vec<&SyncEvidence> = labels
+        .among(Dim::Subscription, &evidence.syncs)?
         .into_iter()
-        .flat_map(|(_, tables)| tables)
+        .flatten()
         .filter(|(name, _)| table.is_none_or(|wanted| wanted == name.as_str()))
         .map(|(_, table)| table)
         .collect();

@@ -89,9 +89,8 @@ fn transactions(evidence: &Evidence, labels: &Labels) -> Reading {
     if evidence.loads.is_empty() {
         return Err(Absent::NotObserved(Probe::Load));
     }
-    let wanted = labels.value(Dim::Node);
-    let on_node = evidence.loads.values().any(|load| wanted == Some(load.node.as_str()));
-    let counted = evidence.loads.values().filter(|load| !on_node || wanted == Some(load.node.as_str()));
+    let on_node = evidence.loads.values().any(|load| labels.admit(Dim::Node, &load.node));
+    let counted = evidence.loads.values().filter(|load| !on_node || labels.admit(Dim::Node, &load.node));
     match counted.flat_map(|load| load.scripts.values()).map(|script| script.committed).sum::<u64>() {
         0 => Err(Absent::NothingCommitted),
         committed => Ok(committed as f64),

@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::builds::Build;
-use crate::spec::field::{At, Field, Later, Named, Templated};
-use crate::spec::scalar::{Count, Flag, OneOf, Setting, Text, Word};
+use crate::spec::field::{At, Field, Later, Templated};
+use crate::spec::numbered::{Copy, Numbered, resolve};
+use crate::spec::scalar::{Count, Flag, Number, OneOf, Setting, Text, Word};
 use crate::spec::scenario::{Node, Subscription, Synchronous, Transport, Written};
 use crate::spec::scope::{Chosen, Kind, Scope};
 use crate::text::{Code, Issue};
@@ -50,12 +51,19 @@ pub(in crate::spec) struct RawNode {
     pub(in crate::spec) build: Field<Text>,
     /// Who must confirm its commits: set once they stream, and taken away before the nodes are stopped.
     pub(in crate::spec) synchronous: Option<At<RawSynchronous>>,
-    #[schemars(skip)]
-    pub(in crate::spec) count: Option<At<Later>>,
+    /// Makes so many of it, NAME1 … NAMEN, in whose templates `number` is the number; `NAME*` means all of them.
+    pub(in crate::spec) count: Field<Number>,
     #[schemars(skip)]
     pub(in crate::spec) cpus: Option<At<Later>>,
     #[schemars(skip)]
     pub(in crate::spec) attach: Option<At<Later>>,
+}
+
+impl Numbered for RawNode {
+    const KIND: Kind = Kind::Node;
+    fn count(&self) -> &Field<Number> {
+        &self.count
+    }
 }
 
 impl Word for Transport {
@@ -101,7 +109,7 @@ pub(in crate::spec) fn transport(raw: Option<&At<RawPostgres>>, scope: &mut Scop
 
 pub(in crate::spec) fn lower(
     postgres: Option<&At<RawPostgres>>,
-    nodes: &Named<RawNode>,
+    nodes: &[Copy<'_, RawNode>],
     subscriptions: &IndexMap<String, Subscription>,
     scope: &mut Scope<'_, '_>,
 ) -> IndexMap<String, Node> {
@@ -109,17 +117,17 @@ pub(in crate::spec) fn lower(
     let postgres = postgres.map_or(&none, |at| &at.value);
     let common = settings(&postgres.settings, &["postgres"], scope);
     let mut out = IndexMap::new();
-    for (name, at) in nodes {
-        scope.enter("nodes", name, at.span);
+    for Copy { name, base, raw: at, number } in nodes {
+        scope.enter("nodes", base, at.span);
+        scope.number(*number);
         let raw = &at.value;
-        scope.later(raw.count.as_ref(), "count", "numbered nodes");
         scope.later(raw.cpus.as_ref(), "cpus", "pinning");
         scope.later(raw.attach.as_ref(), "attach", "attached nodes");
         let own_or = |own: &Field<Text>, common: &Field<Text>, scope: &mut Scope<'_, '_>| {
             let field = if own.is_some() { own } else { common };
             scope.value(field).map(|at| Chosen { value: at.value.0, at: Some(at.span) })
         };
-        let build = build(name, raw, postgres, scope);
+        let build = build(base, raw, postgres, scope);
         let of_builds = build.is_some();
         let version = own_or(&raw.version, &postgres.version, scope)
             .filter(|_| !of_builds)
@@ -137,13 +145,14 @@ pub(in crate::spec) fn lower(
         let checksums = if raw.checksums.is_some() { &raw.checksums } else { &postgres.checksums };
         let checksums = scope.value(checksums).map(|at| Chosen { value: at.value.0, at: Some(at.span) });
         let mut all = common.clone();
-        all.extend(settings(&raw.settings, &["nodes", &name.value], scope));
+        all.extend(settings(&raw.settings, &["nodes", &base.value], scope));
         // One of the node's own that could not be read would win over the common one.
-        all.retain(|setting, _| !scope.unread.covers(&["nodes", &name.value, "settings", setting]));
+        all.retain(|setting, _| !scope.unread.covers(&["nodes", &base.value, "settings", setting]));
         let synchronous = raw.synchronous.as_ref().and_then(|at| synchronous(name, at, subscriptions, scope));
         let node = Node { span: name.span, version, bin, build, checksums, settings: all, synchronous };
         out.insert(name.value.clone(), node);
     }
+    scope.number(None);
     out
 }
 
@@ -222,26 +231,26 @@ fn synchronous(
                 let message = format!("`{text}` names no subscription");
                 scope.tell(
                     Issue::new(Code::UnknownSubscription, message, member.span, "not of the form")
-                        .help("write subscriptions.NAME"),
+                        .help("write subscriptions.NAME, or subscriptions.NAME* for all of a numbered one"),
                 );
             }
             continue;
         };
-        if !scope.known(Kind::Subscription, &At { span: member.span, value: Text(name.to_owned()) }) {
-            continue;
-        }
-        match subscriptions.get(name) {
-            Some(subscription) if subscription.publisher != node.value => {
-                let message = format!("`{name}` does not subscribe to `{}`", node.value);
-                scope.tell(
-                    Issue::new(Code::Impossible, message, member.span, "of another publisher")
-                        .also(subscription.span, format!("its publisher is `{}`", subscription.publisher))
-                        .help("only those who receive a node's WAL can confirm its commits"),
-                );
+        let name = At { span: member.span, value: Text(name.to_owned()) };
+        for name in resolve(Kind::Subscription, &name, scope) {
+            match subscriptions.get(&name) {
+                Some(subscription) if subscription.publisher != node.value => {
+                    let message = format!("`{name}` does not subscribe to `{}`", node.value);
+                    scope.tell(
+                        Issue::new(Code::Impossible, message, member.span, "of another publisher")
+                            .also(subscription.span, format!("its publisher is `{}`", subscription.publisher))
+                            .help("only those who receive a node's WAL can confirm its commits"),
+                    );
+                }
+                Some(_) => of.push(name),
+                // It could not be read, which is told.
+                None => scope.failed = true,
             }
-            Some(_) => of.push(name.to_owned()),
-            // It could not be read, which is told.
-            None => scope.failed = true,
         }
     }
     let wanted = u32::try_from(number.value.0).unwrap_or(u32::MAX);

@@ -70,6 +70,32 @@ pub(super) fn check_extent(name: &str, load: &Workload, at: Span, scope: &mut Sc
     }
 }
 
+/// What is only known from pgbench's log, asked of a pgbench that keeps none.
+pub(super) fn check_log(name: &str, load: &Workload, scope: &mut Scope<'_, '_>) {
+    let (false, Some(at)) = (load.log.value, load.log.at) else { return };
+    if !load.by_pgbench() {
+        return;
+    }
+    let asked = if load.scripts.len() > 1 {
+        "what each of several scripts did"
+    } else if load.latency_limit.is_some() {
+        "which transactions are late or skipped (`latency_limit`)"
+    } else if load.max_tries.value != 1 {
+        "how often transactions are tried (`max_tries`)"
+    } else {
+        return;
+    };
+    scope.tell(
+        Issue::new(
+            Code::Impossible,
+            format!("workload `{name}`: {asked} is only known from pgbench's log"),
+            at,
+            "no log",
+        )
+        .help("leave `log` out, or choose engine = \"runner\""),
+    );
+}
+
 /// A built-in script on a node where no step makes its tables. SQL that names them is trusted to.
 pub(super) fn check_tables(name: &str, load: &Workload, setup: &[Setup], scope: &mut Scope<'_, '_>) {
     let Some(script) = load.scripts.iter().find(|script| script.builtin.is_some()) else { return };
@@ -143,6 +169,25 @@ mod tests {
                 sql,
                 "workload `w`: pgbench counts transactions by client, and 20001 do not divide by 8",
                 "write 20000 or 20008, or choose engine = \"runner\"",
+            ),
+            (
+                "engine = \"pgbench\"\nlog = false\nlatency_limit = \"1s\"\ntransactions = 3\nscript = 'A'",
+                sql,
+                "workload `w`: which transactions are late or skipped (`latency_limit`) is only known from pgbench's log",
+                "leave `log` out, or choose engine = \"runner\"",
+            ),
+            (
+                "engine = \"pgbench\"\nlog = false\ntransactions = 3\nscripts = [{ name = \"a\", script = 'A' }, \
+                 { name = \"b\", script = 'B' }]",
+                sql,
+                "workload `w`: what each of several scripts did is only known from pgbench's log",
+                "leave `log` out, or choose engine = \"runner\"",
+            ),
+            (
+                "engine = \"pgbench\"\nlog = false\nmax_tries = 3\ntransactions = 3\nscript = 'A'",
+                sql,
+                "workload `w`: how often transactions are tried (`max_tries`) is only known from pgbench's log",
+                "leave `log` out, or choose engine = \"runner\"",
             ),
             (
                 "engine = \"pgbench\"\nclients = 8\ntransactions = 3\nscript = 'A'",

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::setup::{RawNodes, name_of, nodes, sql_or_file};
 use crate::spec::field::{At, Field, Later, Templated};
+use crate::spec::numbered::resolve;
 use crate::spec::scalar::{Flag, OneOf, Span_, Text, Word};
 use crate::spec::scenario::{Action, Body, Phase, Step};
 use crate::spec::scope::{Kind, Scope};
@@ -181,10 +182,15 @@ fn body(owner: &str, raw: &RawPhase, (table, span): (Span, Span), scope: &mut Sc
 }
 
 fn steps(raw: &[At<RawAction>], scope: &mut Scope<'_, '_>) -> Vec<Step> {
-    raw.iter().filter_map(|at| Some(Step { action: action(at, scope)?, span: at.span })).collect()
+    let mut out = Vec::new();
+    for at in raw {
+        out.extend(actions(at, scope).into_iter().map(|action| Step { action, span: at.span }));
+    }
+    out
 }
 
-fn action(at: &At<RawAction>, scope: &mut Scope<'_, '_>) -> Option<Action> {
+/// What is to be done; several of a kind where a name means several subscriptions.
+fn actions(at: &At<RawAction>, scope: &mut Scope<'_, '_>) -> Vec<Action> {
     let raw = &at.value;
     let of = |field: &Field<Text>| field.as_ref().map(|at| at.span);
     let keys = [
@@ -197,19 +203,19 @@ fn action(at: &At<RawAction>, scope: &mut Scope<'_, '_>) -> Option<Action> {
         ("checkpoint", raw.checkpoint.as_ref().map(|at| at.span)),
     ];
     if !scope.exactly_one("an action", (at.span, at.span), &keys) {
-        return None;
+        return Vec::new();
     }
     if let Some(list) = &raw.checkpoint {
-        return Some(Action::Checkpoint(nodes(list, scope)));
+        return vec![Action::Checkpoint(nodes(list, scope))];
     }
     if raw.sql.is_some() || raw.file.is_some() {
         let Some(list) = &raw.nodes else {
             scope.missing_key("nodes", "an action that runs SQL", (at.span, at.span));
-            return None;
+            return Vec::new();
         };
         let nodes = nodes(list, scope);
-        let sql = sql_or_file(raw.sql.as_ref(), raw.file.as_ref(), "an action", (at.span, at.span), scope)?;
-        return Some(Action::Sql { nodes, sql: sql.value });
+        let sql = sql_or_file(raw.sql.as_ref(), raw.file.as_ref(), "an action", (at.span, at.span), scope);
+        return sql.map(|sql| Action::Sql { nodes, sql: sql.value }).into_iter().collect();
     }
     for (field, make) in [
         (&raw.create, Action::Create as fn(String) -> Action),
@@ -218,15 +224,15 @@ fn action(at: &At<RawAction>, scope: &mut Scope<'_, '_>) -> Option<Action> {
         (&raw.refresh, Action::Refresh),
     ] {
         if field.is_some() {
-            return subscription(field, scope).map(make);
+            return subscriptions(field, scope).into_iter().map(make).collect();
         }
     }
-    None
+    Vec::new()
 }
 
-/// A subscription named as "subscriptions.NAME".
-fn subscription(field: &Field<Text>, scope: &mut Scope<'_, '_>) -> Option<String> {
-    let written = scope.value(field)?;
+/// A subscription named as "subscriptions.NAME", or all of a numbered one as "subscriptions.NAME*".
+fn subscriptions(field: &Field<Text>, scope: &mut Scope<'_, '_>) -> Vec<String> {
+    let Some(written) = scope.value(field) else { return Vec::new() };
     let Some(name) = written.value.0.strip_prefix("subscriptions.") else {
         scope.tell(
             Issue::new(
@@ -237,10 +243,9 @@ fn subscription(field: &Field<Text>, scope: &mut Scope<'_, '_>) -> Option<String
             )
             .help(format!("write \"subscriptions.{}\"", written.value.0)),
         );
-        return None;
+        return Vec::new();
     };
-    let name = At { span: written.span, value: Text(name.to_owned()) };
-    scope.known(Kind::Subscription, &name).then_some(name.value.0)
+    resolve(Kind::Subscription, &At { span: written.span, value: Text(name.to_owned()) }, scope)
 }
 
 /// Windows by name, each phase one of its own. `written` are the phases as they are written, `phases` those that

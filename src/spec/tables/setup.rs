@@ -1,9 +1,12 @@
 //! `[[setup]]`: SQL and pgbench's tables, in order, before anything is wired.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
 use crate::spec::field::{At, Field, Templated};
+use crate::spec::numbered::resolve;
 use crate::spec::scalar::{Count, Flag, Text};
 use crate::spec::scenario::{PgbenchInit, Setup, SetupWork};
 use crate::spec::scope::{Kind, Scope};
@@ -98,7 +101,11 @@ pub(in crate::spec) fn nodes(raw: &At<RawNodes>, scope: &mut Scope<'_, '_>) -> V
         }
         RawNodes::Listed(list) => list.iter().filter_map(|field| scope.at(field)).collect(),
     };
-    written.into_iter().filter(|name| scope.known(Kind::Node, name)).map(|name| name.value.0).collect()
+    let mut all: Vec<String> = written.iter().flat_map(|name| resolve(Kind::Node, name, scope)).collect();
+    // One that is meant twice is one all the same.
+    let mut seen = BTreeSet::new();
+    all.retain(|name| seen.insert(name.clone()));
+    all
 }
 
 pub(in crate::spec) fn lower(steps: &[At<RawSetup>], scope: &mut Scope<'_, '_>) -> Vec<Setup> {

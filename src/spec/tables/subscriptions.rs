@@ -6,8 +6,9 @@ use serde::Deserialize;
 
 use super::nodes::RawSettings;
 use super::publications::options;
-use crate::spec::field::{At, Field, Later, Named, Templated};
-use crate::spec::scalar::Text;
+use crate::spec::field::{At, Field, Templated};
+use crate::spec::numbered::{Copy, Numbered};
+use crate::spec::scalar::{Number, Text};
 use crate::spec::scenario::{Publication, Subscription, UNREAD_NAME};
 use crate::spec::scope::{Kind, Scope};
 use crate::text::{Code, Issue};
@@ -27,8 +28,15 @@ pub(in crate::spec) struct RawSubscription {
     pub(in crate::spec) publications: Option<At<Vec<At<Templated<Text>>>>>,
     /// Options of CREATE SUBSCRIPTION, such as { binary = true, streaming = "parallel" }.
     pub(in crate::spec) options: RawSettings,
-    #[schemars(skip)]
-    pub(in crate::spec) count: Option<At<Later>>,
+    /// Makes so many of it, NAME1 … NAMEN, in whose templates `number` is the number.
+    pub(in crate::spec) count: Field<Number>,
+}
+
+impl Numbered for RawSubscription {
+    const KIND: Kind = Kind::Subscription;
+    fn count(&self) -> &Field<Number> {
+        &self.count
+    }
 }
 
 /// Options that the runner must decide, with the reason.
@@ -40,19 +48,19 @@ const OURS: &[(&str, &str)] = &[
 ];
 
 pub(in crate::spec) fn lower(
-    raw: &Named<RawSubscription>,
+    copies: &[Copy<'_, RawSubscription>],
     publications: &IndexMap<String, Publication>,
     scope: &mut Scope<'_, '_>,
 ) -> IndexMap<String, Subscription> {
     let mut out = IndexMap::new();
-    for (name, at) in raw {
-        scope.enter("subscriptions", name, at.span);
+    for Copy { name, base, raw: at, number } in copies {
+        scope.enter("subscriptions", base, at.span);
+        scope.number(*number);
         let raw = &at.value;
-        let owner = format!("subscription `{}`", name.value);
-        scope.later(raw.count.as_ref(), "count", "numbered nodes");
+        let owner = format!("subscription `{}`", base.value);
         let place = (at.span, name.span);
         let node = scope.required(&raw.node, "node", &owner, place).filter(|node| scope.known(Kind::Node, node));
-        let mut options = options(&raw.options, &["subscriptions", &name.value], scope);
+        let mut options = options(&raw.options, &["subscriptions", &base.value], scope);
         options.retain(|option, written| {
             let Some((_, reason)) = OURS.iter().find(|(ours, _)| ours == option) else { return true };
             scope.tell(
@@ -114,5 +122,6 @@ pub(in crate::spec) fn lower(
             },
         );
     }
+    scope.number(None);
     out
 }

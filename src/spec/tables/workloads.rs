@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::pgbench;
 use crate::script::{Builtin, Script};
 use crate::spec::field::{At, Field, Later, Named, Templated};
-use crate::spec::scalar::{Count, OneOf, Rate, Span_, Text, Tries, Word};
+use crate::spec::scalar::{Count, Flag, OneOf, Rate, Span_, Text, Tries, Word};
 use crate::spec::scenario::{Engine, Extent, Protocol, ScriptText, Setup, UNREAD_NAME, Workload};
 use crate::spec::scope::{Chosen, Kind, Scope, is_name};
 use crate::text::{Code, Issue, Span};
@@ -48,6 +48,9 @@ pub(in crate::spec) struct RawWorkload {
     pub(in crate::spec) protocol: Field<OneOf<RawProtocol>>,
     /// What runs the scripts: `runner` (the default), the built-in driver; or `pgbench` itself.
     pub(in crate::spec) engine: Field<OneOf<Engine>>,
+    /// Whether pgbench logs each transaction (its `--log`), from which its latencies are read; false where its rate and
+    /// CPU alone are wanted, undisturbed. The built-in driver writes none either way. Default true.
+    pub(in crate::spec) log: Field<Flag>,
     /// A script of pgbench's own: `tpcb-like`, `simple-update` or `select-only`.
     pub(in crate::spec) builtin: Field<OneOf<Builtin>>,
     #[schemars(skip)]
@@ -186,9 +189,11 @@ fn workload(name: &At<String>, at: &At<RawWorkload>, scope: &mut Scope<'_, '_>) 
         latency_limit,
         max_tries,
         protocol,
+        log: scope.chosen(&raw.log, true, |flag: Flag| flag.0),
         scripts: scripts.unwrap_or_default(),
         scale: None,
     };
+    pgbench::check_log(&name.value, &load, scope);
     let written = raw.transactions.as_ref().map(|at| at.span).or(raw.duration.as_ref().map(|at| at.span));
     if let Some(at) = written.filter(|_| one_extent && extent.is_some()) {
         pgbench::check_extent(&name.value, &load, at, scope);

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{Refused, say};
+use crate::lab::building;
 use crate::lab::find::{self, Found, Search};
-use crate::lab::source::{self, Source, SourceError};
+use crate::lab::source::{self, Source};
 use crate::lab::{self, Installation, cache, install, survey, tools};
 use crate::plan::facts::{Build, Facts, GitSource, PG_RECVLOGICAL, Questions, Refusal, Release, Wanted};
 
@@ -148,8 +149,7 @@ async fn from_source(
 ) -> Result<Option<Installation>, Refused> {
     let source =
         Source { revision: git.revision.clone(), repository: git.source.clone(), configure: git.configure.clone() };
-    let cannot = |error: SourceError| Refused::CannotStart(error.to_string());
-    let pinned = source::pin(&source).await.map_err(cannot)?;
+    let pinned = source::pin(&source).await.map_err(|error| Refused::CannotStart(error.to_string()))?;
     if missing == Missing::LeaveOut {
         let built = pinned.built(cache).await;
         if built.is_none() {
@@ -164,7 +164,10 @@ async fn from_source(
         }
         return Ok(built);
     }
-    source::build(&pinned, cache, &mut |line| say(&format!("{line}\n"))).await.map(Some).map_err(cannot)
+    building::build(&pinned, cache, &mut |line| say(&format!("{line}\n")))
+        .await
+        .map(Some)
+        .map_err(|error| Refused::CannotStart(error.to_string()))
 }
 
 async fn choose(wanted: &Wanted, found: &Found) -> Result<Option<Installation>, Refused> {

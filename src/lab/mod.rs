@@ -5,6 +5,7 @@
 //! it is, and a guard process. Everything that spawns must be called on the thread that lives
 //! as long as the runner (see `process.rs`). Nothing here speaks SQL or knows a spec.
 
+pub mod building;
 pub mod cache;
 pub mod child;
 pub mod conf;

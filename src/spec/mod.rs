@@ -8,7 +8,10 @@ mod decode;
 mod document;
 mod field;
 mod flag;
+mod flags;
 mod followers;
+mod general;
+mod names;
 mod numbered;
 mod only;
 mod overlay;
@@ -23,8 +26,8 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod unread;
+mod without;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,10 +44,13 @@ pub use tables::builds::{Build, BuildSource};
 pub use tables::charts::{ChartKind, ChartSpec, Course};
 pub use tables::compare::{Compare, Comparison, SCENARIO_AXIS};
 pub use tables::expect::{Claim, Selector, Statistic};
-pub use tables::report::{As, ColumnSpec, Each, PivotSpec, ReportTable, Shown, TableSpec};
+pub use tables::report::{As, ColumnSpec, Each, PivotSpec, ReportTable, TableSpec};
 pub use tables::run::{LEAST_PAIRS, Order, Paired, Run};
+pub use tables::shown::Shown;
 pub use unread::Unread;
 
+use self::general::{tell_general, tell_no_phases, tell_uncompared};
+use self::names::{numbered_names, referring};
 use self::root::RawSpec;
 use self::scope::{Kind, Names, Scope, is_name, not_yet};
 use self::tables::matrix::Place;
@@ -170,7 +176,7 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
     let texts_good = issues.is_empty();
     let (base, overlay::Scenarios { laid, all_named, unread: root_unread }) = overlay::scenarios(doc, &mut issues);
     let mut of_flags = Issues::default();
-    let flags = overlay::Flags::read(options.quick, sources, &laid, &mut of_flags);
+    let flags = flags::Flags::read(options.quick, sources, &laid, &mut of_flags);
     let base_table = flags.lay(base, &mut of_flags);
     let common_good = texts_good && of_flags.is_empty();
     issues.extend(of_flags);
@@ -257,7 +263,7 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
     known.varying =
         matrix.names().into_iter().map(Some).chain([None]).map(|b| (b.map(str::to_owned), matrix.varying(b))).collect();
     known.compares = compare::sides(base.compare.as_ref()).map(|(axis, ..)| axis);
-    known.numbered = numbered_names(&raws, cells.iter().chain(&unfit).map(|cell| &*cell.scenario));
+    known.numbered = numbered_names(&raws, &cells.iter().chain(&unfit).map(|cell| &*cell.scenario).collect::<Vec<_>>());
     known.blocks = matrix.names().into_iter().map(str::to_owned).collect();
     known.computed = metrics::lower(&base.metrics, &known, &mut issues);
     let claims = expect::lower(&base.expect, &known, &mut issues);
@@ -282,97 +288,6 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
     };
     followers::leave_out(&mut issues, sources, loader.incomplete);
     Read::Done(Box::new(spec), issues)
-}
-
-/// Tells an order that pairs what nothing names.
-fn tell_uncompared(run: &Run, compare: Option<Span>, issues: &mut Issues) {
-    if let (Order::Paired, Some(order), None) = (run.order.value, run.order.at, compare) {
-        issues.push(
-            Issue::new(
-                Code::MissingKey,
-                "order = \"paired\" compares two sides, and none are named",
-                order,
-                "of what?",
-            )
-            .help("add [compare] with axis, of, to and metric"),
-        );
-    }
-}
-
-/// Tells scenarios without a phase: all of them at the beginning of the spec, one of several at its name.
-fn tell_no_phases(
-    root: &Path,
-    sources: &SourceMap,
-    laid: &[overlay::Laid<'_>],
-    raws: &[(RawSpec, Unread)],
-    issues: &mut Issues,
-) {
-    let idle: Vec<&overlay::Laid<'_>> = laid
-        .iter()
-        .zip(raws)
-        .filter(|(_, (raw, unread))| raw.phases.is_empty() && !unread.covers(&["phases"]))
-        .map(|(scenario, _)| scenario)
-        .collect();
-    let tell = |issue: Issue| issue.help("add [[phases]] with a name and `run = [\"workload\"]`");
-    if idle.len() == laid.len() && !idle.is_empty() {
-        let whole = sources
-            .by_path(&crate::text::source::normal(root))
-            .map(crate::text::source::File::span)
-            .unwrap_or_default();
-        let start = Span { start: whole.start, end: whole.start };
-        issues.push(tell(Issue::new(Code::MissingKey, "the spec has no phases", start, "nothing to measure")));
-        return;
-    }
-    for scenario in idle {
-        let message = format!("scenario `{}` has no phases", scenario.name);
-        issues.push(tell(Issue::new(Code::MissingKey, message, scenario.span, "nothing to measure")));
-    }
-}
-
-/// Mistakes that do not belong to one scenario.
-fn tell_general(base: &RawSpec, unread: &Unread, sources: &SourceMap, options: Options, issues: &mut Issues) {
-    for (name, at) in &base.quick {
-        if !base.vars.contains_key(name.value.as_str()) && !unread.covers(&["vars", &name.value]) {
-            issues.push(unknown_variable(&name.value, name.span, base));
-        } else if options.quick && at.value == VarValue::Str(String::new()) {
-            issues.push(Issue::new(Code::WrongType, "a quick value is empty", at.span, "empty"));
-        }
-    }
-    // A bare `--set` names a variable that exists: a flag of one part sets `vars.NAME`.
-    for (name, at) in &base.vars {
-        let in_flag = sources.flags().any(|file| file.base <= at.span.start && at.span.start < file.span().end);
-        let defined = sources
-            .files()
-            .filter(|file| !sources.flags().any(|flag| flag.base == file.base))
-            .any(|file| toml_vars(&file.text).contains(&name.value));
-        if in_flag && !defined && !unread.covers(&["vars"]) {
-            issues.push(unknown_variable(&name.value, name.span, base));
-        }
-    }
-}
-
-/// Names under `[vars]` of a text.
-fn toml_vars(text: &str) -> BTreeSet<String> {
-    let (table, _) = toml::de::DeTable::parse_recoverable(text);
-    let names = |table: &toml::de::DeTable<'_>| {
-        table.get("vars").and_then(|vars| {
-            vars.get_ref().as_table().map(|vars| vars.keys().map(|key| key.get_ref().to_string()).collect::<Vec<_>>())
-        })
-    };
-    let table = table.into_inner();
-    let mut out: BTreeSet<String> = names(&table).into_iter().flatten().collect();
-    if let Some(list) = table.get("scenarios").and_then(|list| list.get_ref().as_array().cloned()) {
-        for item in &list {
-            out.extend(item.get_ref().as_table().and_then(names).into_iter().flatten());
-        }
-    }
-    out
-}
-
-fn unknown_variable(name: &str, span: Span, base: &RawSpec) -> Issue {
-    let known: Vec<&str> = base.vars.keys().map(|key| key.value.as_str()).filter(|other| *other != name).collect();
-    Issue::new(Code::UnknownVariable, format!("no variable is named `{name}`"), span, "not defined under [vars]")
-        .suggest(name, known)
 }
 
 fn bare_scope<'a, 's>(
@@ -474,96 +389,4 @@ fn lower(
         unread,
     };
     (scenario, whole && missing.len() == wanted_before)
-}
-
-/// Tables with `count`: their names, and how many of each there are where most are.
-fn numbered_names<'s>(
-    raws: &[(RawSpec, Unread)],
-    scenarios: impl Iterator<Item = &'s Scenario> + Clone,
-) -> BTreeMap<String, usize> {
-    let mut out = BTreeMap::new();
-    for (raw, unread) in raws {
-        let nodes = numbered::bases(&raw.nodes, unread, true).into_iter();
-        for base in nodes.chain(numbered::bases(&raw.subscriptions, unread, true)).map(|base| base.value.as_str()) {
-            let copies = |scenario: &Scenario| {
-                let of = |names: &mut dyn Iterator<Item = &String>| {
-                    names.filter(|name| numbered::is_copy(name, base)).count()
-                };
-                of(&mut scenario.nodes.keys()).max(of(&mut scenario.subscriptions.keys()))
-            };
-            let untold = |scenario: &Scenario| {
-                let lost = |table| scenario.unread.names_below(&[table, base]).any(|key| key == numbered::COUNT);
-                lost("nodes") || lost("subscriptions")
-            };
-            let most = if scenarios.clone().any(untold) { None } else { scenarios.clone().map(copies).max() };
-            out.insert(base.to_owned(), most.unwrap_or(usize::MAX));
-        }
-    }
-    out
-}
-
-/// Names that claims and tables may refer to, from what is written: a scenario with another mistake defines them
-/// all the same.
-fn referring<'a>(
-    sources: &'a SourceMap,
-    laid: &'a [overlay::Laid<'_>],
-    raws: &'a [(RawSpec, Unread)],
-    scenarios_known: bool,
-    unread: &'a Unread,
-) -> refer::Referring<'a> {
-    let windows_known = raws.iter().all(|(raw, unread)| {
-        raw.phases.iter().all(|phase| phase.value.name.is_some())
-            && ["phases", "windows"].iter().all(|table| !unread.covers(&[table]))
-            && unread.names_below(&["windows"]).next().is_none()
-    });
-    let named = |table: &'static str, keys: fn(&'a RawSpec, &'a Unread) -> Vec<&'a At<String>>| -> BTreeSet<String> {
-        let written = raws.iter().flat_map(|(raw, unread)| keys(raw, unread)).map(|name| name.value.clone());
-        let lost =
-            raws.iter().flat_map(|(_, unread)| unread.names_below(&[table]).map(str::to_owned).collect::<Vec<_>>());
-        written.chain(lost).collect()
-    };
-    let phases = |raw: &RawSpec| -> Vec<String> {
-        raw.phases.iter().filter_map(|phase| phase.value.name.as_ref().map(|name| name.value.clone())).collect()
-    };
-    let mut windows = BTreeSet::new();
-    let mut not_last = BTreeSet::new();
-    for (raw, _) in raws {
-        let phases = phases(raw);
-        let own = phases.iter().map(|name| (name.clone(), Some(name)));
-        let named =
-            raw.windows.iter().map(|(name, list)| (name.value.clone(), list.value.last().map(|last| &last.value)));
-        for (window, last) in own.chain(named) {
-            if last != phases.last() {
-                not_last.insert(window.clone());
-            }
-            windows.insert(window);
-        }
-    }
-    let script_names = || {
-        let workloads = raws.iter().flat_map(|(raw, _)| raw.workloads.iter());
-        workloads.flat_map(|(name, load)| load.value.script_names(&name.value))
-    };
-    // A workload that could not be read may have the script of its name.
-    let lost_scripts = named("workloads", |_, _| Vec::new());
-    refer::Referring {
-        sources,
-        scenarios: laid.iter().map(|scenario| scenario.name.as_str()).filter(|name| !name.is_empty()).collect(),
-        last_windows: windows.difference(&not_last).cloned().collect(),
-        windows,
-        nodes: named("nodes", |raw, unread| numbered::bases(&raw.nodes, unread, false)),
-        scripts: script_names().flatten().chain(lost_scripts).collect(),
-        subscriptions: named("subscriptions", |raw, unread| numbered::bases(&raw.subscriptions, unread, false)),
-        numbered: BTreeMap::new(),
-        slots: named("slots", |raw, _| raw.slots.keys().collect()),
-        computed: IndexMap::new(),
-        axes: IndexMap::new(),
-        pinned: BTreeSet::new(),
-        compares: None,
-        blocks: Vec::new(),
-        varying: BTreeMap::new(),
-        scripts_known: script_names().all(|name| name.is_some()),
-        scenarios_known,
-        windows_known,
-        unread,
-    }
 }

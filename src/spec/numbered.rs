@@ -231,7 +231,7 @@ columns = [{ title = "all", value = "load.cpu{node=s*}" }, { title = "third", va
         assert_eq!(keys(1), strings("p s1 x", "feed1 spare", "p s1 x"));
         assert_eq!(keys(2), strings("p s1 s2 s3 x", "feed1 feed2 feed3 spare", "p s1 s2 s3 x"));
         let three = &spec.cells[2].scenario;
-        assert_eq!(three.nodes["s3"].settings["work_mem"].value.to_string(), "3MB");
+        assert_eq!(three.nodes["s3"].settings["work_mem"].value, "3MB");
         assert_eq!(
             (three.subscriptions["feed2"].node.as_str(), three.subscriptions["feed2"].publisher.as_str()),
             ("s2", "p")

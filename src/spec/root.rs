@@ -88,3 +88,24 @@ impl RawSpec {
         ]
     }
 }
+
+/// What a scenario may change. The schema of a scenario is cut from the spec's by the same list.
+pub(super) const OVERLAY_KEYS: &[&str] = &[
+    "title",
+    "about",
+    "vars",
+    "postgres",
+    "nodes",
+    "setup",
+    "publications",
+    "subscriptions",
+    "workloads",
+    "phases",
+    "windows",
+    "marker",
+    "slots",
+    "standbys",
+    "links",
+    "coordinator",
+    "verify",
+];

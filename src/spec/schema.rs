@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::overlay::OVERLAY_KEYS;
+use super::root::OVERLAY_KEYS;
 use super::root::RawSpec;
 
 /// Keys that stand wherever their table does. All others may be in another of the texts that are laid over one

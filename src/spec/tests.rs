@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::document::{Clash, Laying, Loader, Table, merge, parse};
-use super::{Unread, overlay};
+use super::{Unread, flags, overlay};
 use crate::text::{Issues, SourceMap};
 
 /// Every text that a spec is read from, with flags in front.
@@ -63,7 +63,7 @@ fn check(root: &str, flags: &[&str], quick: bool) -> usize {
     let doc = loader.load(Path::new(root), None);
     let mut issues = loader.issues;
     let (base, scenarios) = overlay::scenarios(doc, &mut issues);
-    let flags = overlay::Flags::read(quick, &sources, &scenarios.laid, &mut issues);
+    let flags = flags::Flags::read(quick, &sources, &scenarios.laid, &mut issues);
     let mut checked = 0;
     for table in std::iter::once(base).chain(scenarios.laid.into_iter().map(|scenario| scenario.table)) {
         // `[quick]` is laid under the key `vars`, which stands nowhere.
@@ -110,7 +110,7 @@ fn a_value_points_to_the_text_that_won() {
     let doc = loader.load(Path::new(root), None);
     let mut issues = Issues::default();
     let (_, scenarios) = overlay::scenarios(doc, &mut issues);
-    let flags = overlay::Flags::read(false, &sources, &scenarios.laid, &mut issues);
+    let flags = flags::Flags::read(false, &sources, &scenarios.laid, &mut issues);
     let place = |scenario: &str, path: &[&str]| -> Option<String> {
         let laid = scenarios.laid.iter().find(|laid| laid.name == scenario).expect("defined");
         let table = flags.lay(laid.table.clone(), &mut Issues::default());

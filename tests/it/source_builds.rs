@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use runner::lab::building;
+use runner::lab::revision::RevisionError;
 use runner::lab::source::{self, Pinned, Source};
 use tempfile::TempDir;
 
@@ -71,7 +73,7 @@ impl Repository {
         self.git(&["commit", "-q", "--allow-empty", "-m", "x"]);
     }
 
-    async fn pin(&self, revision: &str, options: &[&str]) -> Result<Pinned, source::SourceError> {
+    async fn pin(&self, revision: &str, options: &[&str]) -> Result<Pinned, RevisionError> {
         let configure = options.iter().map(|option| (*option).to_owned()).collect();
         source::pin(&Source { revision: revision.to_owned(), repository: self.path().to_owned(), configure }).await
     }
@@ -96,7 +98,7 @@ async fn a_revision_is_built_once_with_contrib_and_kept_under_its_commit() {
     let pinned = repository.pin("HEAD", &[&from]).await.unwrap();
     assert!(pinned.built(cache.path()).await.is_none());
     let mut said = Vec::new();
-    let built = source::build(&pinned, cache.path(), &mut |line| said.push(line.to_owned())).await.unwrap();
+    let built = building::build(&pinned, cache.path(), &mut |line| said.push(line.to_owned())).await.unwrap();
     assert_eq!(built.version.major, 18);
     let phases = ["take the source", "unpack it", "configure", "make", "install", "make contrib", "install contrib"];
     for (line, phase) in said.iter().zip(phases) {
@@ -110,7 +112,7 @@ async fn a_revision_is_built_once_with_contrib_and_kept_under_its_commit() {
     repository.git(&["branch", "other"]);
     let again = repository.pin("other", &[&from]).await.unwrap();
     let mut said = Vec::new();
-    let same = source::build(&again, cache.path(), &mut |line| said.push(line.to_owned())).await.unwrap();
+    let same = building::build(&again, cache.path(), &mut |line| said.push(line.to_owned())).await.unwrap();
     assert_eq!((same.bin, said.len()), (built.bin.clone(), 0));
     let all = source::all(cache.path()).await;
     assert_eq!(all.len(), 1);
@@ -121,13 +123,13 @@ async fn a_revision_is_built_once_with_contrib_and_kept_under_its_commit() {
 async fn a_failed_build_leaves_its_log_and_tells_its_last_words() {
     let (repository, cache) = (Repository::new(), tempfile::tempdir().unwrap());
     let pinned = repository.pin("HEAD", &["--with-sorcery"]).await.unwrap();
-    let error = source::build(&pinned, cache.path(), &mut |_| ()).await.unwrap_err().to_string();
+    let error = building::build(&pinned, cache.path(), &mut |_| ()).await.unwrap_err().to_string();
     assert!(error.contains("configure: error: unrecognized option: --with-sorcery"), "{error}");
     assert_eq!(left(cache.path()), [format!("{}.log", pinned.name())]);
     repository.git(&["rm", "-q", "configure"]);
     repository.commit(&[]);
     let pinned = repository.pin("HEAD", &[]).await.unwrap();
-    let error = source::build(&pinned, cache.path(), &mut |_| ()).await.unwrap_err().to_string();
+    let error = building::build(&pinned, cache.path(), &mut |_| ()).await.unwrap_err().to_string();
     assert!(error.contains("has no `configure`"), "{error}");
 }
 
@@ -145,7 +147,7 @@ async fn a_build_that_is_given_up_leaves_no_file_and_no_process() {
     };
     let mut quiet = |_: &str| ();
     tokio::select! {
-        ended = source::build(&pinned, cache.path(), &mut quiet) => panic!("{ended:?}"),
+        ended = building::build(&pinned, cache.path(), &mut quiet) => panic!("{ended:?}"),
         () = begun => {}
     }
     assert_eq!(left(cache.path()), Vec::<String>::new());

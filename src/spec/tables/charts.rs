@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::report::{Shown, axis, one_figure_a_cell, shown, split_title, splits};
+use super::shown::{Shown, axis, one_figure_a_cell, shown, split_title, splits};
 use crate::measure::{Dim, Quantity, Reference};
 use crate::spec::field::At;
 use crate::spec::refer::{Referring, quantity};

@@ -90,7 +90,7 @@ pub(in crate::spec) fn lower(
     need(raw.of.is_none(), "of", "of = \"…\", the value that the verdict is about");
     need(raw.to.is_none(), "to", "to = \"…\", the value that it is compared with");
     need(raw.metric.is_none(), "metric", "metric = \"load.tps\"");
-    if let Some(axis) = raw.axis.as_ref().filter(|axis| super::report::axis(axis, known, issues)) {
+    if let Some(axis) = raw.axis.as_ref().filter(|axis| super::shown::axis(axis, known, issues)) {
         for side in [&raw.of, &raw.to].into_iter().flatten() {
             value_of_axis(&axis.value, side, known, issues);
         }

@@ -289,7 +289,7 @@ fn selector(
     let before = issues.as_slice().len();
     let mut out = Selector::default();
     for (axis, value) in values {
-        if !super::report::axis(axis, known, issues) {
+        if !super::shown::axis(axis, known, issues) {
             continue;
         }
         value_of_axis(&axis.value, value, known, issues);

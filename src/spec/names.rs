@@ -1,0 +1,102 @@
+//! Names that claims and tables may refer to, from what is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use indexmap::IndexMap;
+
+use super::field::At;
+use super::root::RawSpec;
+use super::scenario::Scenario;
+use super::unread::Unread;
+use super::{numbered, overlay, refer};
+use crate::text::SourceMap;
+
+/// Tables with `count`: their names, and how many of each there are where most are.
+pub(super) fn numbered_names(raws: &[(RawSpec, Unread)], scenarios: &[&Scenario]) -> BTreeMap<String, usize> {
+    let mut out = BTreeMap::new();
+    for (raw, unread) in raws {
+        let nodes = numbered::bases(&raw.nodes, unread, true).into_iter();
+        for base in nodes.chain(numbered::bases(&raw.subscriptions, unread, true)).map(|base| base.value.as_str()) {
+            let copies = |scenario: &Scenario| {
+                let of = |names: &mut dyn Iterator<Item = &String>| {
+                    names.filter(|name| numbered::is_copy(name, base)).count()
+                };
+                of(&mut scenario.nodes.keys()).max(of(&mut scenario.subscriptions.keys()))
+            };
+            let untold = |scenario: &Scenario| {
+                let lost = |table| scenario.unread.names_below(&[table, base]).any(|key| key == numbered::COUNT);
+                lost("nodes") || lost("subscriptions")
+            };
+            let most =
+                if scenarios.iter().copied().any(untold) { None } else { scenarios.iter().copied().map(copies).max() };
+            out.insert(base.to_owned(), most.unwrap_or(usize::MAX));
+        }
+    }
+    out
+}
+
+/// Names that claims and tables may refer to, from what is written: a scenario with another mistake defines them
+/// all the same.
+pub(super) fn referring<'a>(
+    sources: &'a SourceMap,
+    laid: &'a [overlay::Laid<'_>],
+    raws: &'a [(RawSpec, Unread)],
+    scenarios_known: bool,
+    unread: &'a Unread,
+) -> refer::Referring<'a> {
+    let windows_known = raws.iter().all(|(raw, unread)| {
+        raw.phases.iter().all(|phase| phase.value.name.is_some())
+            && ["phases", "windows"].iter().all(|table| !unread.covers(&[table]))
+            && unread.names_below(&["windows"]).next().is_none()
+    });
+    let named = |table: &'static str, keys: fn(&'a RawSpec, &'a Unread) -> Vec<&'a At<String>>| -> BTreeSet<String> {
+        let written = raws.iter().flat_map(|(raw, unread)| keys(raw, unread)).map(|name| name.value.clone());
+        let lost =
+            raws.iter().flat_map(|(_, unread)| unread.names_below(&[table]).map(str::to_owned).collect::<Vec<_>>());
+        written.chain(lost).collect()
+    };
+    let phases = |raw: &RawSpec| -> Vec<String> {
+        raw.phases.iter().filter_map(|phase| phase.value.name.as_ref().map(|name| name.value.clone())).collect()
+    };
+    let mut windows = BTreeSet::new();
+    let mut not_last = BTreeSet::new();
+    for (raw, _) in raws {
+        let phases = phases(raw);
+        let own = phases.iter().map(|name| (name.clone(), Some(name)));
+        let named =
+            raw.windows.iter().map(|(name, list)| (name.value.clone(), list.value.last().map(|last| &last.value)));
+        for (window, last) in own.chain(named) {
+            if last != phases.last() {
+                not_last.insert(window.clone());
+            }
+            windows.insert(window);
+        }
+    }
+    let script_names = || {
+        let workloads = raws.iter().flat_map(|(raw, _)| raw.workloads.iter());
+        workloads.flat_map(|(name, load)| load.value.script_names(&name.value))
+    };
+    // A workload that could not be read may have the script of its name.
+    let lost_scripts = named("workloads", |_, _| Vec::new());
+    refer::Referring {
+        sources,
+        scenarios: laid.iter().map(|scenario| scenario.name.as_str()).filter(|name| !name.is_empty()).collect(),
+        last_windows: windows.difference(&not_last).cloned().collect(),
+        windows,
+        nodes: named("nodes", |raw, unread| numbered::bases(&raw.nodes, unread, false)),
+        scripts: script_names().flatten().chain(lost_scripts).collect(),
+        subscriptions: named("subscriptions", |raw, unread| numbered::bases(&raw.subscriptions, unread, false)),
+        numbered: BTreeMap::new(),
+        slots: named("slots", |raw, _| raw.slots.keys().collect()),
+        computed: IndexMap::new(),
+        axes: IndexMap::new(),
+        pinned: BTreeSet::new(),
+        compares: None,
+        blocks: Vec::new(),
+        varying: BTreeMap::new(),
+        scripts_known: script_names().all(|name| name.is_some()),
+        scenarios_known,
+        windows_known,
+        unread,
+    }
+}

@@ -165,7 +165,7 @@ fn spoilt(slices: &[Slice], sides: &Sides<super::turn::TurnResult>) -> Option<Ou
     let outcomes = slices.iter().map(|slice| &slice.outcome).chain([&sides.of.outcome, &sides.to.outcome]);
     let first = outcomes.into_iter().find(|outcome| !outcome.is_valid())?;
     Some(match first {
-        Outcome::Interrupted => Outcome::Interrupted,
+        Outcome::Interrupted | Outcome::Disturbed { .. } => first.clone(),
         _ => Outcome::Failed {
             during: "its pair".to_owned(),
             reason: format!("another slice: {}", first.complaint().unwrap_or_default()),

@@ -131,7 +131,7 @@ async fn take_down<W: World>(
     }
 }
 
-/// The slices of a pair, until one goes wrong: whether none did.
+/// The slices of a pair, until one goes wrong or is disturbed: whether none was.
 async fn slices<W: World>(
     worlds: &mut Sides<W>,
     cells: Sides<&Cell>,
@@ -167,20 +167,39 @@ async fn slices<W: World>(
         let mut records = IndexMap::new();
         let ended = turn::phases(world, &phases(cell, *slice), stop, observe, &mut records).await;
         *slice += 1;
-        let well = ended.is_ok();
+        let outcome = match turn::outcome(ended, None) {
+            Outcome::Completed if !warm_up => disturbed(&records, plan.steal).unwrap_or(Outcome::Completed),
+            outcome => outcome,
+        };
+        let well = outcome.is_valid();
         out.push(Slice {
             side,
             place: u32::try_from(out.len() + 1).unwrap_or(u32::MAX),
             warm_up,
             started,
             seconds: clock.elapsed().as_secs_f64(),
-            outcome: turn::outcome(ended, None),
+            outcome,
             phases: records,
         });
         if !well || number == of {
             return well;
         }
     }
+}
+
+/// Whether the hypervisor took more of the cores in a slice than `most`, a share.
+fn disturbed(phases: &IndexMap<String, PhaseRecord>, most: Option<f64>) -> Option<Outcome> {
+    let most = most?;
+    let host = || phases.values().filter_map(|phase| phase.evidence.host);
+    let capacity: f64 = host().map(|host| host.capacity_seconds).sum();
+    let steal = host().map(|host| host.steal_seconds).sum::<f64>() / capacity;
+    (steal > most).then(|| Outcome::Disturbed {
+        reason: format!(
+            "the hypervisor took {:.1} % of the cores in a slice, and run.paired.steal allows {} %",
+            steal * 100.0,
+            most * 100.0
+        ),
+    })
 }
 
 /// The moment, RFC 3339 in UTC.

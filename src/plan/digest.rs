@@ -22,6 +22,9 @@ pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
     if spec.run.order.value == Order::Paired {
         let paired = &spec.run.paired;
         line(&(paired.slices.value, paired.warm_up.value, paired.rest.value));
+        if let Some(steal) = &paired.steal {
+            line(&steal.value);
+        }
     }
     for cell in cells {
         line(&cell.name);

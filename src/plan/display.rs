@@ -132,6 +132,9 @@ impl Printer<'_> {
         self.chosen("run.paired.slices", &own.slices, &own.slices.value.to_string());
         self.chosen("run.paired.warm_up", &own.warm_up, &format_duration(own.warm_up.value));
         self.chosen("run.paired.rest", &own.rest, &format_duration(own.rest.value));
+        if let Some(steal) = &own.steal {
+            self.chosen("run.paired.steal", steal, &format!("{} %", steal.value * 100.0));
+        }
         self.chosen("run.paired.until", &own.until, &format!("± {} %", own.until.value * 100.0));
         self.line(
             1,
@@ -141,6 +144,13 @@ impl Printer<'_> {
              when the interval of its ratio is as narrow as `until`, whatever it says, or when it has the most pairs. \
              One pair of each comparison makes a round, in which they are shuffled.",
         );
+        if own.steal.is_some() {
+            self.line(
+                1,
+                "A pair ends, and counts nowhere, with the first measured slice in which the hypervisor took more than \
+                 `steal` of the cores; `max` counts such pairs too.",
+            );
+        }
         self.line(0, "");
     }
 

@@ -30,6 +30,8 @@ pub struct PairedPlan {
     pub warm_up: Duration,
     /// Pause before each slice, in no clock.
     pub rest: Duration,
+    /// The most of the cores, as a share, that the hypervisor may take in a measured slice of a pair that counts.
+    pub steal: Option<f64>,
     /// Half width of the ratio's interval, as a share, from which on no further pair is needed.
     pub until: f64,
     /// Confidence of that interval.
@@ -52,6 +54,7 @@ impl PairedPlan {
             slices: paired.slices.value,
             warm_up: paired.warm_up.value,
             rest: paired.rest.value,
+            steal: paired.steal.as_ref().map(|steal| steal.value),
             until: paired.until.value,
             confidence: compare.confidence,
             metric: compare.metric.clone(),
@@ -108,6 +111,7 @@ mod tests {
             slices,
             warm_up: Duration::ZERO,
             rest: Duration::ZERO,
+            steal: None,
             until: 0.01,
             confidence: 0.95,
             metric: Quantity::Read(Reference::parse("load.tps").expect("in the catalogue")),

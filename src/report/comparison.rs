@@ -13,8 +13,8 @@ use crate::measure;
 use crate::results::pairs::{Cells, effects, whole_pairs};
 use crate::spec::{Compare, Comparison as Pair, LoweredCell};
 use crate::stats::{
-    Better, Comparison, Interval, Judged, PairEffect, PairedEstimate, Side, Slice, StopRule, carry_over,
-    joint_verdicts, paired_estimate, smallest_difference,
+    Better, Comparison, Interval, Judged, PairEffect, PairedEstimate, StopRule, carry_over, joint_verdicts,
+    paired_estimate, smallest_difference,
 };
 
 /// The verdict, decided.
@@ -122,8 +122,6 @@ struct Read<'a> {
     to: &'a LoweredCell,
     log_ratios: BTreeMap<u32, f64>,
     effects: Vec<PairEffect>,
-    /// Slices of each whole pair; of a round its two runs.
-    slices: Vec<Vec<Slice>>,
 }
 
 /// Decides the verdict; `None` of a spec without `[compare]`, or where nothing is to be compared.
@@ -183,8 +181,10 @@ pub(super) fn comparison(runs: Runs<'_>, aa: bool) -> Option<ComparisonView> {
             }
         })
         .collect();
-    let slices: Vec<Vec<Vec<Slice>>> = read.iter().map(|own| own.slices.clone()).collect();
-    let redealt = if aa { redealt(&slices, stop) } else { None };
+    // A round has two runs.
+    let slices = if runs.is_paired() { 2 * paired.slices.value } else { 2 };
+    let recorded: Vec<Vec<f64>> = judged.iter().map(|own| own.log_ratios.clone()).collect();
+    let redealt = if aa { redealt(&recorded, slices, stop) } else { None };
     let told = redealt.iter().map(Redealt::words);
     let side = |cell: &LoweredCell, value: &str| label(&[cell], &compare.axis, value);
     Some(ComparisonView {
@@ -207,19 +207,16 @@ fn read<'a>(pair: Pair, compare: &Compare, runs: Runs<'a>) -> Read<'a> {
         let whole = whole_pairs(runs.samples, cells, &compare.metric, slices);
         let found = effects(&whole);
         let log_ratios = found.iter().map(|(pair, effect)| (*pair, effect.log_ratio)).collect();
-        let (effects, slices) = (found.into_values().collect(), whole.into_values().collect());
-        return Read { pair, of, to, log_ratios, effects, slices };
+        return Read { pair, of, to, log_ratios, effects: found.into_values().collect() };
     }
     let others = runs.rounds(&to.name);
-    let mut slices = Vec::new();
-    let mut ratio = |(round, own): (u32, Vec<_>)| {
+    let ratio = |(round, own): (u32, Vec<_>)| {
         let own = runs.read_round(&own, &compare.metric).ok().filter(|value| *value > 0.0)?;
         let other = runs.read_round(others.get(&round)?, &compare.metric).ok().filter(|value| *value > 0.0)?;
-        slices.push(vec![Slice { side: Side::Of, value: own }, Slice { side: Side::To, value: other }]);
         Some((round, (own / other).ln()))
     };
-    let log_ratios = runs.rounds(&of.name).into_iter().filter_map(&mut ratio).collect();
-    Read { pair, of, to, log_ratios, effects: Vec::new(), slices }
+    let log_ratios = runs.rounds(&of.name).into_iter().filter_map(ratio).collect();
+    Read { pair, of, to, log_ratios, effects: Vec::new() }
 }
 
 /// Why slices side by side are not to be trusted: what one side leaves behind shows in the other's next slice.

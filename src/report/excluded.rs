@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::figures::Runs;
 use super::format::thousands;
+use crate::results::Outcome;
 
 /// A run that is in no median and no claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -49,6 +50,8 @@ pub(super) fn excluded(runs: Runs<'_>) -> Vec<ExcludedRun> {
     let mut told: Vec<(u32, &str, String)> = Vec::new();
     runs.samples
         .iter()
+        // What is disturbed is told together, as a note.
+        .filter(|sample| !matches!(sample.outcome, Outcome::Disturbed { .. }))
         .filter_map(|sample| Some((sample, sample.outcome.complaint()?)))
         // The slices of a pair share what went wrong with it.
         .filter(|(sample, reason)| {

@@ -1,10 +1,12 @@
 //! What speaks against the figures: drift, stolen time, other load, clients that were the bottleneck; and what
 //! was planned and what it took.
 
+use std::collections::BTreeSet;
+
 use super::figures::Runs;
 use super::format::listed;
 use crate::measure::{Evidence, Quantity};
-use crate::results::{RunRecord, Sample};
+use crate::results::{Outcome, RunRecord, Sample};
 use crate::spec::scenario::Workload;
 use crate::stats::{Summary, drift};
 
@@ -27,6 +29,7 @@ pub(super) fn honesty(run: &RunRecord, runs: Runs<'_>) -> Vec<String> {
     let mut notes: Vec<String> = run.warnings.iter().map(|warning| format!("Warning: {warning}.")).collect();
     notes.extend(drifts(runs));
     notes.extend(stolen(runs));
+    notes.extend(disturbed(runs));
     notes.extend(others(runs));
     notes.extend(client_bound(runs));
     notes
@@ -115,6 +118,23 @@ fn stolen(runs: Runs<'_>) -> Option<String> {
     })
 }
 
+/// Pairs that were given up because of it.
+fn disturbed(runs: Runs<'_>) -> Option<String> {
+    let begun: BTreeSet<_> = runs.samples.iter().map(|sample| (&sample.cell, sample.round)).collect();
+    let lost = runs.samples.iter().filter(|sample| matches!(sample.outcome, Outcome::Disturbed { .. }));
+    let lost: BTreeSet<_> = lost.map(|sample| (&sample.cell, sample.round)).collect();
+    let steal = runs.spec.run.paired.steal.as_ref().filter(|_| !lost.is_empty())?;
+    // Each pair has two cells.
+    Some(format!(
+        "{} of {} pairs begun count nowhere: the hypervisor took more than {} of the cores in one of their slices \
+         (`run.paired.steal`), and others were run in their place.",
+        lost.len() / 2,
+        begun.len() / 2,
+        percent(steal.value)
+    ))
+}
+
+/// What neither the nodes nor the load used.
 fn others(runs: Runs<'_>) -> Option<String> {
     let shares: Vec<f64> = measured(runs)
         .iter()

@@ -298,6 +298,7 @@ fn kind_of_end(outcome: &Outcome) -> Option<String> {
         Outcome::TimedOut { during, .. } => Some(format!("ran out of time in {during}")),
         Outcome::Diverged { .. } => Some("the nodes did not converge".to_owned()),
         Outcome::Interrupted => Some("interrupted".to_owned()),
+        Outcome::Disturbed { .. } => Some("disturbed".to_owned()),
     }
 }
 

@@ -118,6 +118,11 @@ pub enum Outcome {
     },
     /// Stopped by the user.
     Interrupted,
+    /// Something beside took too much of the machine, by a limit that the spec sets. No failure: the pair is run again.
+    Disturbed {
+        /// What it was, and the limit.
+        reason: String,
+    },
 }
 
 impl Outcome {
@@ -134,6 +139,7 @@ impl Outcome {
             Outcome::TimedOut { during, reason } => Some(format!("ran out of time in {during}: {reason}")),
             Outcome::Diverged { reason } => Some(format!("the nodes did not converge: {reason}")),
             Outcome::Interrupted => Some("interrupted".to_owned()),
+            Outcome::Disturbed { reason } => Some(format!("disturbed: {reason}")),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Recorded pairs of equal builds, dealt anew: how often would this procedure, on this machine's own noise, have called
 //! them different, and how often would it have found a difference that was put in?
 use super::interval::NoEstimate;
-use super::paired::{Side, Slice, pair_effect, paired_estimate};
+use super::paired::paired_estimate;
 use super::random::SplitMix64;
 use super::stop::{Next, StopRule};
 
@@ -19,35 +19,22 @@ pub struct Replay {
 }
 
 /// Deals recorded pairs anew and lets the rule take as many as it wants: pairs come in a random order, drawn without
-/// replacement until all are used and then again, and in each the two servers change their labels at random. Of equal
-/// builds that is as good a run as the recorded one. The figures of the side `of` are multiplied by `factor`: 1 for an
-/// A/A replay, 0.95 for a build that is 5 % slower.
-pub fn replay(
-    recorded: &[Vec<Slice>],
-    rule: StopRule,
-    factor: f64,
-    random: &mut SplitMix64,
-) -> Result<Replay, NoEstimate> {
-    let mut left: Vec<usize> = Vec::new();
+/// replacement until all are used and then again, and in each the two servers change their labels at random, which turns
+/// the sign of its logarithm. Of equal builds that is as good a run as the recorded one. The figures of the side `of` are
+/// multiplied by `factor`: 1 for an A/A replay, 0.95 for a build that is 5 % slower.
+pub fn replay(log_ratios: &[f64], rule: StopRule, factor: f64, random: &mut SplitMix64) -> Result<Replay, NoEstimate> {
+    let mut left: Vec<f64> = Vec::new();
     let mut logs: Vec<f64> = Vec::new();
     while rule.next(&logs) == Next::More {
         if left.is_empty() {
-            left = (0..recorded.len()).collect();
+            left.extend(log_ratios);
         }
         if left.is_empty() {
             return Err(NoEstimate::NoPair);
         }
-        let pair = &recorded[left.swap_remove(random.below(left.len()))];
+        let pair = left.swap_remove(random.below(left.len()));
         let swapped = random.below(2) == 1;
-        let dealt: Vec<Slice> = pair
-            .iter()
-            .map(|slice| {
-                let side = if swapped { slice.side.other() } else { slice.side };
-                let value = if side == Side::Of { slice.value * factor } else { slice.value };
-                Slice { side, value }
-            })
-            .collect();
-        logs.push(pair_effect(&dealt)?.log_ratio);
+        logs.push(factor.ln() + if swapped { -pair } else { pair });
     }
     let estimate = paired_estimate(&logs, rule.confidence, rule.widening(logs.len()))?;
     Ok(Replay {
@@ -62,22 +49,23 @@ pub fn replay(
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
+    use crate::stats::{Side, Slice, pair_effect};
 
     const RULE: StopRule = StopRule { least: 8, most: 30, half_width: 0.02, confidence: 0.95 };
 
-    fn recorded(pairs: usize, sd: f64) -> Vec<Vec<Slice>> {
+    /// Normal with that standard deviation.
+    fn recorded(pairs: usize, sd: f64) -> Vec<f64> {
         let mut random = SplitMix64::seeded(1);
         let mut value = || {
             let (u, v) = (1.0 - random.unit(), random.unit());
-            1000.0 * (sd * (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()).exp()
+            sd * (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
         };
-        let order = [Side::To, Side::Of, Side::Of, Side::To];
-        (0..pairs).map(|_| order.iter().map(|side| Slice { side: *side, value: value() }).collect()).collect()
+        (0..pairs).map(|_| value()).collect()
     }
 
     #[test]
     fn equal_builds_stay_equal_and_a_difference_that_was_put_in_is_found() {
-        let recorded = recorded(24, 0.03);
+        let recorded = recorded(24, 0.02);
         let mut random = SplitMix64::seeded(2);
         let mut share = |factor: f64, found: fn(&Replay) -> bool| {
             let all: Vec<Replay> = (0..400).map(|_| replay(&recorded, RULE, factor, &mut random).unwrap()).collect();
@@ -88,6 +76,23 @@ mod tests {
         assert!(share(1.0, different) <= 32);
         assert!(share(0.95, |own| own.p_value.is_some_and(|p| p < 0.05) && own.ratio < 1.0) > 360);
         assert_eq!(replay(&[], RULE, 1.0, &mut random), Err(NoEstimate::NoPair));
+    }
+
+    #[test]
+    fn changed_labels_turn_the_sign_and_a_factor_shifts_what_the_slices_of_a_pair_say() {
+        let value = [1000.0, 1100.0, 990.0, 1040.0];
+        let order = [Side::To, Side::Of, Side::Of, Side::To];
+        let effect = |swapped: bool, factor: f64| {
+            let slice = |(side, value): (&Side, &f64)| {
+                let side = if swapped { side.other() } else { *side };
+                Slice { side, value: if side == Side::Of { value * factor } else { *value } }
+            };
+            pair_effect(&order.iter().zip(&value).map(slice).collect::<Vec<_>>()).unwrap().log_ratio
+        };
+        for factor in [1.0, 0.95] {
+            assert!((effect(true, factor) - (factor.ln() - effect(false, 1.0))).abs() < 1e-12);
+            assert!((effect(false, factor) - (factor.ln() + effect(false, 1.0))).abs() < 1e-12);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use runner::execute::settle::{PhaseLedger, Settled, WalCounters};
 use runner::execute::turn::{TurnResult, turn};
 use runner::execute::world::{Failure, Reply, Running, World};
-use runner::measure::{DecodingEvidence, Evidence, NodeEvidence, RmgrEvidence, Rmgrs, SlotCounters};
+use runner::measure::{DecodingEvidence, Evidence, HostEvidence, NodeEvidence, RmgrEvidence, Rmgrs, SlotCounters};
 use runner::plan::instruction::{Activity, Condition, Filling, Instruction, PhasePlan, SqlText, Stage, Step, TurnPlan};
 use runner::results::{Convergence, NodeRecord, Outcome, TableComparison, TableDigest};
 use tokio::sync::{oneshot, watch};
@@ -32,6 +32,8 @@ pub(crate) struct Fake {
     pub(crate) marker: Option<Duration>,
     /// Whether the marker's watch finds an error instead.
     pub(crate) conflict: bool,
+    /// Core seconds of each phase that the hypervisor takes, of ten; in turn, the last one for ever.
+    pub(crate) steal: Vec<f64>,
     /// Whether the nodes differ at the end.
     pub(crate) diverges: bool,
 }
@@ -105,7 +107,12 @@ impl World for Fake {
                 let nodes = IndexMap::from([("p".to_owned(), NodeEvidence::default())]);
                 let feed = DecodingEvidence { node: "p".to_owned(), ..DecodingEvidence::default() };
                 let decoding = IndexMap::from([("feed".to_owned(), feed)]);
-                Reply::Window(Box::new(Evidence { seconds: 1.0, nodes, decoding, ..Evidence::default() }))
+                let steal_seconds = self.steal.first().copied().unwrap_or_default();
+                if self.steal.len() > 1 {
+                    self.steal.remove(0);
+                }
+                let host = Some(HostEvidence { capacity_seconds: 10.0, busy_seconds: 5.0, steal_seconds });
+                Reply::Window(Box::new(Evidence { seconds: 1.0, nodes, decoding, host, ..Evidence::default() }))
             }
             Instruction::Settle => Reply::Settled(IndexMap::from([("p".to_owned(), settled())])),
             Instruction::Verify { .. } => Reply::Compared(Convergence {

@@ -118,6 +118,37 @@ async fn a_side_that_fails_ends_the_pair_and_both_are_taken_down() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_measured_slice_in_which_the_hypervisor_took_too_much_ends_the_pair() {
+    // Two phases a slice; the warm-up slice of each side may be disturbed.
+    let steal = |of: &[f64]| Fake { steal: of.to_vec(), ..usual() };
+    for (of, to, slices, reason) in [
+        (vec![3.0, 3.0, 0.4], vec![0.5], 6, None),
+        (
+            vec![0.0, 0.0, 0.5, 0.6],
+            vec![0.0],
+            4,
+            Some("took 5.5 % of the cores in a slice, and run.paired.steal allows 5 %"),
+        ),
+        (vec![0.0], vec![0.0, 0.0, 1.0, 1.0], 3, Some("took 10.0 % of the cores")),
+    ] {
+        let plan = plan("{ slices = 2, warm_up = \"1s\", steal = \"5%\" }");
+        let (mut worlds, journal) = worlds(steal(&of), steal(&to));
+        let result = run(&mut worlds, &plan, 1, None).await;
+        assert_eq!(result.slices.len(), slices, "{of:?} {to:?}");
+        let disturbed = result.slices.iter().filter(|slice| matches!(slice.outcome, Outcome::Disturbed { .. })).count();
+        assert_eq!(disturbed, usize::from(reason.is_some()));
+        assert_eq!(result.complaint().is_some(), reason.is_some());
+        assert!(
+            result.complaint().unwrap_or_default().contains(reason.unwrap_or_default()),
+            "{:?}",
+            result.complaint()
+        );
+        assert_eq!(journal.borrow().iter().filter(|line| line.contains("stop ")).count(), 2);
+        assert_eq!(journal.borrow().iter().any(|line| line.contains("verify")), reason.is_none());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_side_that_cannot_be_built_leaves_no_slice_and_says_why() {
     let plan = plan("{ slices = 2 }");
     let failing = Fake { fails: Some("CHECKPOINT"), ..usual() };

@@ -44,6 +44,9 @@ pub(in crate::spec) struct RawPaired {
     /// Pause before each slice, in no clock: a server that has just worked may be slower than one that has rested.
     /// Default "0s".
     rest: Field<Span_>,
+    /// The most that the hypervisor may take of the cores in a slice, such as "5%": a pair in which it takes more ends there,
+    /// counts nowhere, and another is run in its place, as long as `max` pairs have not been begun. Default: no bound.
+    steal: Option<At<Bound>>,
     /// Half width of the interval at which enough pairs are there, such as "± 1%". Default "± 1%".
     until: Option<At<Bound>>,
 }
@@ -130,6 +133,8 @@ pub struct Paired {
     pub warm_up: Chosen<Duration>,
     /// Pause before each slice.
     pub rest: Chosen<Duration>,
+    /// The most of the cores, as a share, that the hypervisor may take in a slice.
+    pub steal: Option<Chosen<f64>>,
     /// Half width of the interval, as a share, at which no further pair is needed.
     pub until: Chosen<f64>,
 }
@@ -142,6 +147,7 @@ impl Default for Paired {
             slices: Chosen::default_of(4),
             warm_up: Chosen::default_of(Duration::ZERO),
             rest: Chosen::default_of(Duration::ZERO),
+            steal: None,
             until: Chosen::default_of(0.01),
         }
     }
@@ -196,13 +202,13 @@ fn paired(raw: Option<&At<RawPaired>>, scope: &mut Scope<'_, '_>) -> Paired {
     }
     out.warm_up = scope.chosen(&raw.warm_up, Duration::ZERO, |length| length.0);
     out.rest = scope.chosen(&raw.rest, Duration::ZERO, |length| length.0);
-    if let Some(until) = &raw.until {
-        let mut own = crate::text::Issues::default();
-        if let Some(share) = share(until, &mut own) {
-            out.until = Chosen { value: share, at: Some(until.span) };
-        }
-        own.as_slice().iter().for_each(|issue| scope.tell(issue.clone()));
+    let mut own = crate::text::Issues::default();
+    let mut read = |bound: &At<Bound>| Some(Chosen { value: share(bound, &mut own)?, at: Some(bound.span) });
+    if let Some(until) = raw.until.as_ref().and_then(&mut read) {
+        out.until = until;
     }
+    out.steal = raw.steal.as_ref().and_then(&mut read);
+    own.as_slice().iter().for_each(|issue| scope.tell(issue.clone()));
     out
 }
 

@@ -239,6 +239,8 @@ pub struct CompareArgs {
 pub enum CompareFormat {
     /// For people.
     Markdown,
+    /// For a mail: ASCII, 76 columns.
+    Text,
     /// For machines.
     Json,
 }

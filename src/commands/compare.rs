@@ -9,7 +9,8 @@ use crate::exit;
 use crate::plan::facts::Facts;
 use crate::plan::{self, Plan};
 use crate::report::{
-    CompareOptions, CompareView, ComparedSide, FailIf, Input, Met, compare_json, compare_markdown, margin,
+    CompareOptions, CompareView, ComparedSide, FailIf, Input, Met, compare_json, compare_markdown, compare_plain,
+    margin,
 };
 use crate::results::store::{Store, StoreError};
 use crate::results::{RunRecord, Sample};
@@ -35,6 +36,7 @@ pub(super) fn compare(arguments: &CompareArgs) -> Result<u8, Refused> {
     let view = CompareView::of(old.side(), new.side(), &options).map_err(|error| Refused::Call(error.to_string()))?;
     out(&match arguments.format {
         CompareFormat::Markdown => compare_markdown(&view),
+        CompareFormat::Text => compare_plain(&view),
         CompareFormat::Json => compare_json(&view),
     })?;
     let fails = |met: Met| met == Met::Yes || (arguments.strict && met == Met::CannotExclude);

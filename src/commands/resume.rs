@@ -20,7 +20,7 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<u8, Refused> {
 
 async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
     let wrong = |error: StoreError| Refused::Call(error.to_string());
-    let store = Store::open(&arguments.dir).map_err(wrong)?;
+    let store = Store::open(&arguments.dir).and_then(Store::claimed).map_err(wrong)?;
     let mut record = store.run().map_err(wrong)?;
     if !record.merged.is_empty() {
         let dir = arguments.dir.display();
@@ -101,12 +101,15 @@ async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
     record.resumed.push(jiff::Timestamp::now().to_string());
     (record.finished, record.interrupted) = (None, false);
     store.put_run(&record).map_err(failed)?;
-    say(&format!(
-        "{}: {} of {whole} run(s) left, results in {}\n",
-        spec.title,
-        plan.turns.len(),
-        store.dir().display()
-    ));
+    let left = match &plan.paired {
+        None => format!("{} of {whole} run(s) left", plan.turns.len()),
+        // How many pairs will be needed nobody knows yet.
+        Some(_) => {
+            let pairs: BTreeSet<(&str, u32)> = kept.iter().map(|sample| (sample.cell.as_str(), sample.round)).collect();
+            format!("{} whole pair(s) are kept", pairs.len() / 2)
+        }
+    };
+    say(&format!("{}: {left}, results in {}\n", spec.title, store.dir().display()));
     let going = Going { store, spec, plan, installations, stop, comparisons, before: kept, whole };
     Box::pin(run::go(going, lab, record, (arguments.keep, arguments.strict), &pg_bin)).await
 }

@@ -78,8 +78,16 @@ async fn one(path: &Path, arguments: &RunArgs) -> Result<u8, Refused> {
         record.expected = None;
     }
     stored(store.put_run(&record))?;
-    let share = if plan.turns.len() < whole { format!(" of {whole}") } else { String::new() };
-    say(&format!("{}: {}{share} run(s), results in {}\n", spec.title, plan.turns.len(), store.dir().display()));
+    let extent = match &plan.paired {
+        Some(paired) => {
+            let all = paired.comparisons.len();
+            let own = comparisons.as_ref().map_or(String::new(), |own| format!("{} of ", own.len()));
+            format!("{own}{all} comparison(s), {} to {} pairs each", paired.least, paired.most)
+        }
+        None if plan.turns.len() < whole => format!("{} of {whole} run(s)", plan.turns.len()),
+        None => format!("{whole} run(s)"),
+    };
+    say(&format!("{}: {extent}, results in {}\n", spec.title, store.dir().display()));
     let going = Going { store, spec, plan, installations, stop, comparisons, before: Vec::new(), whole };
     Box::pin(go(going, lab, record, (arguments.keep, arguments.strict), &arguments.spec.pg_bin)).await
 }

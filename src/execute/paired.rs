@@ -15,7 +15,7 @@ use crate::results::pairs::{Cells, effects, whole_pairs};
 use crate::results::record::{FORMAT, turn_name};
 use crate::results::{Outcome, Sample, SliceRecord};
 use crate::spec::Comparison;
-use crate::stats::{Next, paired_estimate};
+use crate::stats::{Next, StopRule, paired_estimate};
 
 /// Runs pairs in rounds, one of each comparison that still needs one, and hands each slice over when its pair has ended.
 /// Pairs that are there whole already (from a run that is gone on with) are taken as they are.
@@ -37,7 +37,7 @@ pub async fn run(
     let mut ratios: Vec<BTreeMap<u32, f64>> =
         paired.comparisons.iter().map(|comparison| told(&surroundings.before, comparison)).collect();
     let mut turn = surroundings.before.iter().map(|sample| sample.turn).max().unwrap_or(0);
-    for pair in 1..=paired.most {
+    for pair in 1..=paired.attempts() {
         for index in paired.order(pair) {
             let known: Vec<f64> = ratios[index].values().copied().collect();
             let here = surroundings.comparisons.as_ref().is_none_or(|own| own.contains(&index));
@@ -59,7 +59,7 @@ pub async fn run(
             }
             ratios[index].extend(told(&samples, comparison));
             let known: Vec<f64> = ratios[index].values().copied().collect();
-            let estimate = paired_estimate(&known, paired.confidence, rule.widening(known.len())).ok();
+            let estimate = paired_estimate(&known, paired.confidence, StopRule::widening(known.len())).ok();
             let half = |low: f64, high: f64| (high / low).sqrt() - 1.0;
             let ratio = estimate.map(|own| (own.ratio, own.interval.map(|interval| half(interval.low, interval.high))));
             observe(Event::Paired(PairEnded {
@@ -67,7 +67,7 @@ pub async fn run(
                 pair,
                 whole: u32::try_from(known.len()).unwrap_or(u32::MAX),
                 ratio,
-                done: rule.next(&known) != Next::More || pair == paired.most,
+                done: rule.next(&known) != Next::More || pair == paired.attempts(),
                 complaint: complaint.as_deref(),
                 seconds: began.elapsed().as_secs_f64(),
             }));

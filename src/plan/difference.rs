@@ -53,7 +53,9 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
         Transport::Tcp => "tcp",
     };
     out.insert("transport".to_owned(), transport.to_owned());
+    let mut nodes = Vec::new();
     for (name, node) in &cell.nodes {
+        let mut out = Vec::new();
         let mut server = node
             .build
             .as_ref()
@@ -64,35 +66,47 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
             let binary = digest.map_or_else(String::new, |digest| format!(", binary {digest}"));
             server = format!("{} ({server}{binary})", named.title);
         }
-        out.insert(format!("node {name}"), server);
+        out.push((String::new(), server));
         if let Some(of) = &scenario.nodes[name].synchronous {
-            out.insert(format!("{name}: synchronous names"), super::sql::synchronous::names(of));
+            out.push(("synchronous names".to_owned(), super::sql::synchronous::names(of)));
         }
         if let Some(checksums) = node.checksums {
-            out.insert(format!("{name}: checksums"), checksums.to_string());
+            out.push(("checksums".to_owned(), checksums.to_string()));
         }
-        for (setting, planned) in &node.settings {
-            out.insert(format!("{name}: {setting}"), planned.value.clone());
+        out.extend(node.settings.iter().map(|(setting, planned)| (setting.clone(), planned.value.clone())));
+        nodes.push((name.clone(), out));
+    }
+    let numbered = &scenario.numbered;
+    for (name, facets) in fold(&nodes, &numbered.nodes) {
+        for (key, value) in facets {
+            out.insert(if key.is_empty() { format!("node {name}") } else { format!("{name}: {key}") }, value);
         }
+    }
+    for (kind, counts) in [("node", &numbered.nodes), ("subscription", &numbered.subscriptions)] {
+        out.extend(counts.iter().map(|(base, count)| (format!("{kind}s {base}*: how many"), count.to_string())));
     }
     for setup in &scenario.setup {
         let work = match &setup.work {
             SetupWork::Sql(sql) => one_line(sql),
             SetupWork::PgbenchInit(init) => pgbench_init::words(*init),
         };
-        out.insert(format!("setup `{}` on {}", setup.name, setup.nodes.join(", ")), work);
+        out.insert(format!("setup `{}` on {}", setup.name, together(&setup.nodes, &numbered.nodes).join(", ")), work);
     }
     for (name, of) in &scenario.publications {
         out.insert(format!("publication `{name}` on {}", of.node), publication::create(name, of));
     }
+    let mut subscriptions = Vec::new();
     for (name, of) in &scenario.subscriptions {
-        out.insert(
-            format!("subscription `{name}`"),
-            format!("{} from {} ({})", of.node, of.publisher, of.publications.join(", ")),
-        );
-        for (option, written) in &of.options {
-            out.insert(format!("subscription `{name}`: {option}"), written.value.clone());
-        }
+        // A copy on the node of its number is told as all are.
+        let number = numbered.subscriptions.keys().find_map(|base| number(name, base));
+        let alike = numbered.nodes.keys().find(|base| number.is_some_and(|own| of.node == format!("{base}{own}")));
+        let node = alike.map_or_else(|| of.node.clone(), |base| format!("{base}*"));
+        let mut out = vec![(String::new(), format!("{node} from {} ({})", of.publisher, of.publications.join(", ")))];
+        out.extend(of.options.iter().map(|(option, written)| (format!(": {option}"), written.value.clone())));
+        subscriptions.push((name.clone(), out));
+    }
+    for (name, facets) in fold(&subscriptions, &numbered.subscriptions) {
+        out.extend(facets.into_iter().map(|(key, value)| (format!("subscription `{name}`{key}"), value)));
     }
     for (name, of) in &scenario.slots {
         let mut text = format!("{} on {}, consumer {}", of.plugin, of.node, of.consumer.value.as_str());
@@ -152,7 +166,12 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
             Body::WaitSynced => "wait synced".to_owned(),
             Body::Hold(length) => format!("hold {}", format_duration(*length)),
         };
-        let steps = |steps: &[Step]| steps.iter().map(|step| words(&step.action)).collect::<Vec<_>>().join(", ");
+        let steps = |steps: &[Step]| {
+            let told: Vec<String> = steps.iter().map(|step| words(&step.action)).collect();
+            let verbs = ["create", "disable", "enable", "refresh"];
+            let of = |(base, count): (&String, &u64)| verbs.map(|verb| (format!("{verb} {base}"), *count));
+            together(&told, &numbered.subscriptions.iter().flat_map(of).collect()).join(", ")
+        };
         let mut parts = vec![body];
         for (key, list) in [("prepare", &phase.prepare), ("start", &phase.start)] {
             if !list.is_empty() {
@@ -163,6 +182,40 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
     }
     let commit = if scenario.marker_commit.value == MarkerCommit::AsLoad { "as_load" } else { "flushed" };
     out.insert("marker.commit".to_owned(), commit.to_owned());
+    out
+}
+
+/// The number of a copy of `base`.
+fn number(name: &str, base: &str) -> Option<u64> {
+    name.strip_prefix(base)?.parse().ok()
+}
+
+/// Names of which all copies of what is numbered are there, as `NAME*`.
+fn together(names: &[String], counts: &IndexMap<String, u64>) -> Vec<String> {
+    let mut out: IndexSet<String> = IndexSet::new();
+    for name in names {
+        let whole = |(base, count): &(&String, &u64)| {
+            number(name, base).is_some() && (1..=**count).all(|own| names.contains(&format!("{base}{own}")))
+        };
+        out.insert(counts.iter().find(whole).map_or_else(|| name.clone(), |(base, _)| format!("{base}*")));
+    }
+    out.into_iter().collect()
+}
+
+/// What is told of a thing: what of it, and its value.
+type Told = Vec<(String, String)>;
+
+/// Copies of which the same is told, as `NAME*`.
+fn fold(all: &[(String, Told)], counts: &IndexMap<String, u64>) -> IndexMap<String, Told> {
+    let mut out = IndexMap::new();
+    for (name, told) in all {
+        let alike = |base: &&String| {
+            number(name, base).is_some()
+                && all.iter().filter(|(other, _)| number(other, base).is_some()).all(|(_, other)| other == told)
+        };
+        let name = counts.keys().find(alike).map_or_else(|| name.clone(), |base| format!("{base}*"));
+        out.insert(name, told.clone());
+    }
     out
 }
 
@@ -181,4 +234,24 @@ pub(super) fn words(action: &Action) -> String {
 /// SQL on one line, whole: what differs far behind differs too.
 pub(super) fn one_line(sql: &str) -> String {
     sql.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_told_together_where_all_are_meant_and_alike() {
+        let counts = IndexMap::from([("s".to_owned(), 3)]);
+        let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(together(&names(&["p", "s1", "s2", "s3", "s"]), &counts), ["p", "s*", "s"]);
+        assert_eq!(together(&names(&["s1", "s3"]), &counts), ["s1", "s3"]);
+        let told = |value: &str| vec![("fsync".to_owned(), value.to_owned())];
+        let all = |last: &str| {
+            let values = [("p", "on"), ("s1", "off"), ("s2", "off"), ("s3", last)];
+            fold(&values.map(|(name, value)| (name.to_owned(), told(value))), &counts)
+        };
+        assert_eq!(all("off"), IndexMap::from([("p".to_owned(), told("on")), ("s*".to_owned(), told("off"))]));
+        assert_eq!(all("on").keys().collect::<Vec<_>>(), ["p", "s1", "s2", "s3"]);
+    }
 }

@@ -148,7 +148,7 @@ impl Printer<'_> {
             self.line(
                 1,
                 "A pair ends, and counts nowhere, with the first measured slice in which the hypervisor took more than \
-                 `steal` of the cores; `max` counts such pairs too.",
+                 `steal` of the cores; another is run in its place, until four times `max` have been begun.",
             );
         }
         self.line(0, "");

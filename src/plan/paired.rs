@@ -67,6 +67,11 @@ impl PairedPlan {
         StopRule { least: self.least, most: self.most, half_width: self.until, confidence: self.confidence }
     }
 
+    /// How many pairs of a comparison are begun at most: where some may be disturbed, four for each that it may have.
+    pub fn attempts(&self) -> u32 {
+        if self.steal.is_some() { self.most.saturating_mul(4) } else { self.most }
+    }
+
     /// The order of the comparisons in one round of pairs, from 1: shuffled anew in each.
     pub fn order(&self, pair: u32) -> Vec<usize> {
         let mut random = SplitMix64::seeded(self.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(pair)));

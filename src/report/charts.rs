@@ -110,6 +110,7 @@ fn bars(cells: &[&LoweredCell], x: &str, series: Option<&str>, of: &Quantity, ru
             })
             .collect(),
         interval: format!("{:.0} % interval of the mean", CONFIDENCE * 100.0),
+        dot: if runs.is_paired() { "one pair".to_owned() } else { String::new() },
     }
 }
 

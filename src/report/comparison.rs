@@ -138,7 +138,7 @@ pub(super) fn comparison(runs: Runs<'_>, aa: bool) -> Option<ComparisonView> {
         confidence: compare.confidence,
     };
     let rule = runs.is_paired().then_some(stop);
-    let widening = |n: usize| rule.map_or(1.0, |rule| rule.widening(n));
+    let widening = |n: usize| if rule.is_some() { StopRule::widening(n) } else { 1.0 };
     let better = match compare.metric.better() {
         measure::Better::Higher => Some(Better::Higher),
         measure::Better::Lower => Some(Better::Lower),

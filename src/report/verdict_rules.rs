@@ -20,12 +20,16 @@ pub(super) fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule
                 paired.slices.value
             ));
             out.push(if rule.least == rule.most {
-                format!("The number of pairs was fixed before: {}.", rule.most)
+                format!(
+                    "The number of pairs was fixed before: {}. Standard errors are multiplied by 1 + 0.75/n, since pairs of \
+                     servers are no normal sample.",
+                    rule.most
+                )
             } else {
                 format!(
                 "A cell was done when its interval was as narrow as ± {} % (from {} pairs on), whatever it said, or at {} \
-                 pairs; since that ends a little too often on pairs that agree by chance, standard errors are multiplied \
-                 by 1 + 0.75/n.",
+                 pairs; standard errors are multiplied by 1 + 0.75/n, since that ends a little too often on pairs \
+                 that agree by chance, and pairs of servers are no normal sample.",
                 (rule.half_width * 1e4).round() / 100.0,
                 rule.least,
                 rule.most

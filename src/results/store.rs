@@ -11,9 +11,10 @@
 //! A file is there whole or not at all: it is written beside its place, flushed, and renamed. What it means is
 //! in `record.rs` and `run.rs`.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,12 @@ pub enum StoreError {
         dir: PathBuf,
         /// What is not as it should be.
         why: String,
+    },
+    /// Another runner is writing into it.
+    #[error("{}: another runner is at work in it; wait for its end, or stop it (Ctrl-C) and go on then", dir.display())]
+    Busy {
+        /// The folder.
+        dir: PathBuf,
     },
     /// The folder was written by a runner that means something else by its numbers.
     #[error("read {}: its format is {format} and this runner knows up to {FORMAT}; use the runner that wrote it, or a newer one", dir.display())]
@@ -90,6 +97,8 @@ pub enum StoreError {
 #[derive(Clone, Debug)]
 pub struct Store {
     dir: PathBuf,
+    /// Keeps other runners from writing into it.
+    claim: Option<Arc<File>>,
 }
 
 /// What makes a `run.json` one of ours.
@@ -120,7 +129,7 @@ impl Store {
             _ => {}
         }
         fs::create_dir_all(dir).map_err(writing(dir))?;
-        Self { dir: dir.to_owned() }.with_folders()
+        Self { dir: dir.to_owned(), claim: None }.with_folders()?.claimed()
     }
 
     /// Makes `PARENT/NAME-YYYYMMDDTHHMMSS` of the moment `started` (RFC 3339); where that is taken, the same with
@@ -131,7 +140,7 @@ impl Store {
         for copy in 1_u32.. {
             let dir = parent.join(if copy == 1 { stamped.clone() } else { format!("{stamped}-{copy}") });
             match fs::create_dir(&dir) {
-                Ok(()) => return Self { dir }.with_folders(),
+                Ok(()) => return Self { dir, claim: None }.with_folders()?.claimed(),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(source) => return Err(StoreError::Write { path: dir, source }),
             }
@@ -150,7 +159,7 @@ impl Store {
     /// A folder for a report alone, made if it is not there.
     pub fn beside(dir: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(dir).map_err(writing(dir))?;
-        Ok(Self { dir: dir.to_owned() })
+        Ok(Self { dir: dir.to_owned(), claim: None })
     }
 
     /// Opens a folder that a runner wrote.
@@ -172,7 +181,20 @@ impl Store {
         if stamp.format > FORMAT {
             return Err(StoreError::Newer { dir: dir.to_owned(), format: stamp.format });
         }
-        Ok(Self { dir: dir.to_owned() })
+        Ok(Self { dir: dir.to_owned(), claim: None })
+    }
+
+    /// The folder as that of this runner alone, until the last copy of this is dropped or the process ends, however it
+    /// does: an error while another is at work in it. To read it nobody needs this.
+    pub fn claimed(mut self) -> Result<Self, StoreError> {
+        let folder = File::open(&self.dir).map_err(reading(&self.dir))?;
+        match folder.try_lock() {
+            Err(TryLockError::WouldBlock) => return Err(StoreError::Busy { dir: self.dir }),
+            // A file system without locks: nothing can be known.
+            Err(TryLockError::Error(_)) | Ok(()) => {}
+        }
+        self.claim = Some(Arc::new(folder));
+        Ok(self)
     }
 
     /// The folder.
@@ -408,6 +430,18 @@ mod tests {
         let store = Store::create(&parent.path().join("out")).unwrap();
         store.put_run(&RunRecord { format: FORMAT, spec_name: "x".to_owned(), ..RunRecord::default() }).unwrap();
         (parent, store)
+    }
+
+    #[test]
+    fn a_folder_has_one_writer_at_a_time_and_any_number_of_readers() {
+        let (_parent, store) = ours();
+        let again = || Store::open(store.dir()).unwrap();
+        let error = again().claimed().unwrap_err();
+        assert!(matches!(error, StoreError::Busy { .. }), "{error}");
+        assert_eq!(again().run().unwrap().spec_name, "x");
+        let dir = store.dir().to_owned();
+        drop(store);
+        assert!(Store::open(&dir).unwrap().claimed().is_ok());
     }
 
     #[test]

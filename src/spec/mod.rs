@@ -37,7 +37,7 @@ pub use field::At;
 pub use flag::{NotAFlag, build_flag, flag};
 pub use only::OnlyError;
 pub use scalar::VarValue;
-pub use scenario::Scenario;
+pub use scenario::{Numbered, Scenario};
 pub use schema::schema;
 pub use scope::Chosen;
 pub use tables::builds::{Build, BuildSource};
@@ -372,6 +372,9 @@ fn lower(
     let windows = phases::windows(&raw.windows, &raw.phases, &phases, &mut scope);
     let marker_commit = run::marker_commit(raw.marker.as_ref(), &mut scope);
     let title = raw.title.as_ref().map_or_else(|| name.to_owned(), |title| title.value.clone());
+    let counted =
+        |kind| scope.names.counted(kind).map(|(base, count)| (base.clone(), count.unwrap_or_default())).collect();
+    let numbered = Numbered { nodes: counted(Kind::Node), subscriptions: counted(Kind::Subscription) };
     let (whole, unread) = (!scope.failed, scope.unread);
     let scenario = Scenario {
         name: name.to_owned(),
@@ -386,6 +389,7 @@ fn lower(
         phases,
         windows,
         marker_commit,
+        numbered,
         unread,
     };
     (scenario, whole && missing.len() == wanted_before)

@@ -37,8 +37,19 @@ pub struct Scenario {
     pub windows: IndexMap<String, (usize, usize)>,
     /// How the marker's row is committed.
     pub marker_commit: Chosen<MarkerCommit>,
+    /// Nodes and subscriptions with `count`.
+    pub numbered: Numbered,
     /// What is written but could not be read; empty in a cell that can be run.
     pub unread: Unread,
+}
+
+/// How many copies there are of a table with `count`, by its name: `s` of 2 are `s1` and `s2`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Numbered {
+    /// Nodes.
+    pub nodes: IndexMap<String, u64>,
+    /// Subscriptions.
+    pub subscriptions: IndexMap<String, u64>,
 }
 
 /// Stands for a node's name that could not be read, in a cell that cannot be run. No node has it.

@@ -36,7 +36,7 @@ pub fn replay(log_ratios: &[f64], rule: StopRule, factor: f64, random: &mut Spli
         let swapped = random.below(2) == 1;
         logs.push(factor.ln() + if swapped { -pair } else { pair });
     }
-    let estimate = paired_estimate(&logs, rule.confidence, rule.widening(logs.len()))?;
+    let estimate = paired_estimate(&logs, rule.confidence, StopRule::widening(logs.len()))?;
     Ok(Replay {
         p_value: estimate.p_value,
         ratio: estimate.ratio,

@@ -6,6 +6,7 @@ use runner::plan::facts::Facts;
 use runner::plan::{Plan, plan};
 use runner::report::{
     CompareError, CompareOptions, CompareView, ComparedSide, FailIf, Input, Met, compare_json, compare_markdown,
+    compare_plain,
 };
 use runner::results::merge::{MergeError, Part, merge};
 use runner::results::{Outcome, RunRecord, Sample, Shares};
@@ -77,6 +78,9 @@ fn a_whole_comparison() {
     let options = CompareOptions { same_within: Some(0.02), ..rule("apply.seconds slower 20%") };
     let view = compared((&old, &plan), (&new, &plan), &options).expect("they compare");
     insta::assert_snapshot!(compare_markdown(&view));
+    let mail = compare_plain(&view);
+    assert!(mail.is_ascii() && mail.lines().all(|line| line.len() <= 76), "{mail}");
+    insta::assert_snapshot!("a_whole_comparison_for_a_mail", mail);
 }
 
 #[test]

@@ -82,6 +82,9 @@ fn ended_early(end: &str) -> (RunnerCommand, String) {
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
     let first = lines.by_ref().map_while(Result::ok).find(|line| line.starts_with("run 1 of 8"));
     assert!(first.is_some(), "the first run ends");
+    // Two would write into one folder.
+    let other = runner(command.folder(), ["resume", "out"]).ended_with(2);
+    assert!(other.stderr.contains("another runner is at work in it"), "{}", other.stderr);
     assert!(Command::new("kill").args([end, &child.id().to_string()]).status().expect("kill starts").success());
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
     child.wait().expect("it ends");

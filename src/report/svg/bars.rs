@@ -117,8 +117,9 @@ fn entries(bars: &Bars) -> (Vec<Entry<'_>>, Vec<Entry<'_>>) {
     let named = bars.series.iter().enumerate().filter(|(_, series)| !series.name.trim().is_empty());
     let series = named.map(|(n, series)| (Key::Area(n), series.name.as_str())).collect();
     let interval = if bars.interval.is_empty() { "interval" } else { &bars.interval };
+    let dot = if bars.dot.is_empty() { "one round" } else { &bars.dot };
     let marks = [
-        (Key::Dot, "one round", drawn(bars).any(|bar| !bar.rounds().is_empty())),
+        (Key::Dot, dot, drawn(bars).any(|bar| !bar.rounds().is_empty())),
         (Key::Whisker, interval, drawn(bars).any(|bar| bar.interval().is_some())),
         (Key::Published, "published", drawn(bars).any(|bar| bar.published().is_some())),
     ];

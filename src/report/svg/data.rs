@@ -57,6 +57,8 @@ pub struct Bars {
     pub series: Vec<BarSeries>,
     /// What the whiskers are, for the legend, such as `95 % interval`.
     pub interval: String,
+    /// What a dot is, for the legend, such as `one pair`; empty for a round.
+    pub dot: String,
 }
 
 /// The bars of one series.

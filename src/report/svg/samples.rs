@@ -35,6 +35,7 @@ fn grid(names: &[&str], groups: &[&str], rounds: usize, of: impl Fn(usize, usize
         values: axis("time until all is applied", "s"),
         series: series.collect(),
         interval: "95 % interval".to_owned(),
+        dot: String::new(),
     }
 }
 

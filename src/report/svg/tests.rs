@@ -97,6 +97,7 @@ fn published_figures_are_in_the_legend_only_where_there_are_some() {
         values: plain("t", "s"),
         series: vec![BarSeries { name: "a".to_owned(), bars: vec![Bar::of(1.0)] }],
         interval: String::new(),
+        dot: String::new(),
     };
     assert!(!has(&chart("x", Figure::Bars(bars))));
 }
@@ -109,6 +110,7 @@ fn an_interval_far_beyond_the_figures_does_not_shrink_the_bars() {
         values: plain("t", "s"),
         series: vec![BarSeries { name: "a".to_owned(), bars: vec![Bar::of(10.0).with_interval(-1e6, high)] }],
         interval: String::new(),
+        dot: String::new(),
     };
     let heights = [1e3, 1e9].map(|high| {
         let picture = picture(&chart("x", Figure::Bars(bars(high))));
@@ -185,8 +187,10 @@ fn bar() -> impl Strategy<Value = Bar> {
 fn bars() -> impl Strategy<Value = Figure> {
     let series = (name(), prop::collection::vec(bar(), 0..8)).prop_map(|(name, bars)| BarSeries { name, bars });
     let series = prop::collection::vec(series, 0..13);
-    (name(), prop::collection::vec(name(), 0..13), values(), series, name()).prop_map(
-        |(axis, groups, values, series, interval)| Figure::Bars(Bars { axis, groups, values, series, interval }),
+    (name(), prop::collection::vec(name(), 0..13), values(), series, name(), name()).prop_map(
+        |(axis, groups, values, series, interval, dot)| {
+            Figure::Bars(Bars { axis, groups, values, series, interval, dot })
+        },
     )
 }
 
@@ -224,7 +228,7 @@ proptest! {
         let series = BarSeries { name: "a".to_owned(), bars: figures.iter().map(|value| Bar::of(*value)).collect() };
         let groups = (0..figures.len()).map(|n| n.to_string()).collect();
         let values = plain("t", "s");
-        let bars = Bars { axis: String::new(), groups, values, series: vec![series], interval: String::new() };
+        let bars = Bars { axis: String::new(), groups, values, series: vec![series], interval: String::new(), dot: String::new() };
         let picture = picture(&chart("x", Figure::Bars(bars)));
         let heights: Vec<f64> = segments(&picture).iter().map(|bar| bar.number("height")).collect();
         prop_assert_eq!(heights.len(), figures.len());

@@ -45,7 +45,7 @@ pub(in crate::spec) struct RawPaired {
     /// Default "0s".
     rest: Field<Span_>,
     /// The most that the hypervisor may take of the cores in a slice, such as "5%": a pair in which it takes more ends there,
-    /// counts nowhere, and another is run in its place, as long as `max` pairs have not been begun. Default: no bound.
+    /// counts nowhere, and another is run in its place, until four times `max` have been begun. Default: no bound.
     steal: Option<At<Bound>>,
     /// Half width of the interval at which enough pairs are there, such as "± 1%". Default "± 1%".
     until: Option<At<Bound>>,

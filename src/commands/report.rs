@@ -1,5 +1,6 @@
 //! `runner report`: a results folder rendered again; and what a run stores for it.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use indexmap::IndexMap;
@@ -109,7 +110,15 @@ pub(super) fn record(
         say(&format!("warning: the facts of this host are not known: {error}\n"));
         HostFacts::default()
     });
-    let differing: Vec<&str> = plan.differences.iter().map(|difference| difference.what.as_str()).collect();
+    // What is not the same in all cells is told by the table of differences.
+    let mut values: HashMap<(&str, &str), (&str, usize)> = HashMap::new();
+    for (name, node) in plan.cells.iter().flat_map(|cell| &cell.nodes) {
+        for (setting, planned) in &node.settings {
+            let (value, cells) = values.entry((name, setting)).or_insert((&planned.value, 0));
+            *cells += usize::from(*value == planned.value);
+        }
+    }
+    let same = |name: &str, setting: &str| values.get(&(name, setting)).is_some_and(|(_, n)| *n == plan.cells.len());
     let mut builds = IndexMap::new();
     let mut settings: IndexMap<String, IndexMap<String, PlannedSetting>> = IndexMap::new();
     for cell in &plan.cells {
@@ -117,7 +126,7 @@ pub(super) fn record(
             builds.entry(name.clone()).or_insert_with(|| build(node));
             let own = settings.entry(name.clone()).or_default();
             for (setting, planned) in &node.settings {
-                if differing.contains(&format!("{name}: {setting}").as_str()) {
+                if !same(name, setting) {
                     continue;
                 }
                 let origin = match &planned.origin {
@@ -237,9 +246,7 @@ fn choices(spec: &Spec, sources: &SourceMap, plan: &Plan) -> IndexMap<String, Pl
                 let threads = load.threads.as_ref().and_then(|threads| threads.at);
                 let from = threads.map_or_else(|| "pgbench's default".to_owned(), |span| sources.locate(span));
                 put(format!("workloads.{name}.threads"), load.pgbench_threads().to_string(), from);
-                if load.log.at.is_some() {
-                    put(format!("workloads.{name}.log"), load.log.value.to_string(), origin(&load.log, sources));
-                }
+                put(format!("workloads.{name}.log"), load.log.value.to_string(), origin(&load.log, sources));
             }
             put(
                 format!("workloads.{name}.protocol"),

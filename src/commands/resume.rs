@@ -11,7 +11,7 @@ use crate::plan::facts::Facts;
 use crate::plan::shard::Shard;
 use crate::results::record::turn_name;
 use crate::results::store::{Store, StoreError};
-use crate::results::{Call, Sample, pairs};
+use crate::results::{Call, Outcome, Sample, pairs};
 use crate::spec::Options;
 
 pub(super) fn resume(arguments: &ResumeArgs) -> Result<u8, Refused> {
@@ -71,7 +71,9 @@ async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
                     mine && whole.contains(&(index, sample.round))
                 })
             };
-            let (kept, aside): (Vec<&Sample>, Vec<&Sample>) = samples.iter().partition(|sample| of_whole(sample));
+            // A disturbed one stays: it counts nowhere, but among those that were begun.
+            let stays = |sample: &&Sample| of_whole(sample) || matches!(sample.outcome, Outcome::Disturbed { .. });
+            let (kept, aside): (Vec<&Sample>, Vec<&Sample>) = samples.iter().partition(stays);
             let logs = |sample: &Sample| turn_name(sample.round, &sample.cell, sample.round);
             let aside = aside.into_iter().map(|sample| (sample.clone(), logs(sample))).collect();
             (kept.into_iter().cloned().collect(), aside)
@@ -105,7 +107,8 @@ async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
         None => format!("{} of {whole} run(s) left", plan.turns.len()),
         // How many pairs will be needed nobody knows yet.
         Some(_) => {
-            let pairs: BTreeSet<(&str, u32)> = kept.iter().map(|sample| (sample.cell.as_str(), sample.round)).collect();
+            let whole = kept.iter().filter(|sample| sample.outcome.is_valid());
+            let pairs: BTreeSet<(&str, u32)> = whole.map(|sample| (sample.cell.as_str(), sample.round)).collect();
             format!("{} whole pair(s) are kept", pairs.len() / 2)
         }
     };

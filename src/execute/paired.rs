@@ -1,7 +1,7 @@
 //! A paired comparison: fresh pairs of servers until each comparison's interval is narrow enough, or the most are done.
 //! The rule is the plan's and the statistics'; here it is kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::sync::watch;
 
@@ -36,12 +36,26 @@ pub async fn run(
     };
     let mut ratios: Vec<BTreeMap<u32, f64>> =
         paired.comparisons.iter().map(|comparison| told(&surroundings.before, comparison)).collect();
+    // Pairs that were begun before, and of each comparison how many ended otherwise than disturbed.
+    let cell = |index: usize| plan.cells[index].name.as_str();
+    let begun: BTreeSet<(&str, u32)> =
+        surroundings.before.iter().map(|sample| (sample.cell.as_str(), sample.round)).collect();
+    let before = |comparison: &Comparison, pair: u32| {
+        [comparison.of, comparison.to].iter().any(|index| begun.contains(&(cell(*index), pair)))
+    };
+    let done_before: Vec<Vec<u32>> = paired
+        .comparisons
+        .iter()
+        .map(|comparison| (1..=paired.attempts()).filter(|pair| before(comparison, *pair)).collect())
+        .collect();
+    let mut spent: Vec<u32> = ratios.iter().map(|own| u32::try_from(own.len()).unwrap_or(u32::MAX)).collect();
     let mut turn = surroundings.before.iter().map(|sample| sample.turn).max().unwrap_or(0);
     for pair in 1..=paired.attempts() {
         for index in paired.order(pair) {
             let known: Vec<f64> = ratios[index].values().copied().collect();
             let here = surroundings.comparisons.as_ref().is_none_or(|own| own.contains(&index));
-            if !here || ratios[index].contains_key(&pair) || rule.next(&known) != Next::More {
+            let over = spent[index] >= paired.most || rule.next(&known) != Next::More;
+            if !here || over || done_before[index].contains(&pair) {
                 continue;
             }
             if *stop.borrow() {
@@ -53,6 +67,7 @@ pub async fn run(
             let cells = Sides { of: &plan.cells[comparison.of], to: &plan.cells[comparison.to] };
             let (result, notes) = one(comparison, cells, (paired, pair), surroundings, stop, observe).await;
             let complaint = result.complaint();
+            spent[index] += u32::from(!result.is_disturbed());
             let samples = samples(result, notes, cells, pair, &mut turn);
             for sample in &samples {
                 save(sample)?;
@@ -67,7 +82,7 @@ pub async fn run(
                 pair,
                 whole: u32::try_from(known.len()).unwrap_or(u32::MAX),
                 ratio,
-                done: rule.next(&known) != Next::More || pair == paired.attempts(),
+                done: rule.next(&known) != Next::More || spent[index] >= paired.most || pair == paired.attempts(),
                 complaint: complaint.as_deref(),
                 seconds: began.elapsed().as_secs_f64(),
             }));

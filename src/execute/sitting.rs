@@ -69,6 +69,14 @@ pub struct SittingResult {
 }
 
 impl SittingResult {
+    /// Whether nothing went wrong with it but that something else took the machine.
+    pub fn is_disturbed(&self) -> bool {
+        let ends = [&self.sides.of.outcome, &self.sides.to.outcome];
+        let mut outcomes = self.slices.iter().map(|slice| &slice.outcome).chain(ends);
+        let disturbed = |outcome: &Outcome| matches!(outcome, Outcome::Disturbed { .. });
+        outcomes.clone().any(disturbed) && outcomes.all(|outcome| outcome.is_valid() || disturbed(outcome))
+    }
+
     /// Why the pair counts nowhere: the first thing that went wrong.
     pub fn complaint(&self) -> Option<String> {
         let slices = self.slices.iter().find_map(|slice| slice.outcome.complaint());
@@ -197,7 +205,7 @@ fn disturbed(phases: &IndexMap<String, PhaseRecord>, most: Option<f64>) -> Optio
         reason: format!(
             "the hypervisor took {:.1} % of the cores in a slice, and run.paired.steal allows {} %",
             steal * 100.0,
-            most * 100.0
+            (most * 1e4).round() / 100.0
         ),
     })
 }

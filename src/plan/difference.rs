@@ -1,10 +1,14 @@
 //! What is not the same in all cells.
 
+use std::collections::BTreeSet;
+
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 
 use super::Cell;
+use super::copies::{Told, fold, number, together, unlike};
 use super::sql::{pgbench_init, publication};
+use crate::spec::Numbered;
 use crate::spec::scenario::{Action, Body, Extent, MarkerCommit, SetupWork, Step, Transport};
 use crate::text::format_duration;
 
@@ -21,9 +25,10 @@ pub struct Difference {
 pub(super) fn between(cells: &[Cell]) -> Vec<Difference> {
     // Each text is held once and each cell has its number: of many cells nearly all is the same.
     let mut texts: IndexSet<String> = IndexSet::new();
+    let alike = Alike::of(cells);
     let mut columns: IndexMap<String, Vec<Option<usize>>> = IndexMap::new();
     for (index, cell) in cells.iter().enumerate() {
-        for (what, value) in facets(cell) {
+        for (what, value) in facets(cell, &alike) {
             let (number, _) = texts.insert_full(value);
             let column = columns.entry(what).or_default();
             column.resize(index, None);
@@ -44,15 +49,35 @@ pub(super) fn between(cells: &[Cell]) -> Vec<Difference> {
         .collect()
 }
 
-/// Everything executable of a cell, in small named pieces.
-fn facets(cell: &Cell) -> IndexMap<String, String> {
-    let scenario = &cell.scenario;
-    let mut out = IndexMap::new();
-    let transport = match scenario.transport.value {
-        Transport::Unix => "unix",
-        Transport::Tcp => "tcp",
-    };
-    out.insert("transport".to_owned(), transport.to_owned());
+/// Numbered nodes and subscriptions whose copies are told apart, since in some cell they are not alike.
+#[derive(Default)]
+struct Alike {
+    nodes_apart: BTreeSet<String>,
+    subscriptions_apart: BTreeSet<String>,
+}
+
+impl Alike {
+    fn of(cells: &[Cell]) -> Self {
+        let mut out = Self::default();
+        for cell in cells.iter().filter(|cell| cell.scenario.numbered != Numbered::default()) {
+            let counts = &cell.scenario.numbered;
+            out.nodes_apart.extend(unlike(&nodes(cell), &counts.nodes));
+            out.subscriptions_apart.extend(unlike(&subscriptions(cell, counts), &counts.subscriptions));
+        }
+        out
+    }
+
+    /// How many copies a cell has of what is told together.
+    fn counts(&self, cell: &Cell) -> Numbered {
+        let mut counts = cell.scenario.numbered.clone();
+        counts.nodes.retain(|base, _| !self.nodes_apart.contains(base));
+        counts.subscriptions.retain(|base, _| !self.subscriptions_apart.contains(base));
+        counts
+    }
+}
+
+/// What is told of each node.
+fn nodes(cell: &Cell) -> Vec<(String, Told)> {
     let mut nodes = Vec::new();
     for (name, node) in &cell.nodes {
         let mut out = Vec::new();
@@ -61,13 +86,13 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
             .as_ref()
             .map_or_else(|| node.wanted.to_string(), |build| format!("PostgreSQL {}", build.version()));
         // Two builds of one version are told apart by what they are.
-        if let Some((_, named)) = &scenario.nodes[name].build {
+        if let Some((_, named)) = &cell.scenario.nodes[name].build {
             let digest = node.build.as_ref().and_then(|build| build.digest.as_ref());
             let binary = digest.map_or_else(String::new, |digest| format!(", binary {digest}"));
             server = format!("{} ({server}{binary})", named.title);
         }
         out.push((String::new(), server));
-        if let Some(of) = &scenario.nodes[name].synchronous {
+        if let Some(of) = &cell.scenario.nodes[name].synchronous {
             out.push(("synchronous names".to_owned(), super::sql::synchronous::names(of)));
         }
         if let Some(checksums) = node.checksums {
@@ -76,13 +101,40 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
         out.extend(node.settings.iter().map(|(setting, planned)| (setting.clone(), planned.value.clone())));
         nodes.push((name.clone(), out));
     }
-    let numbered = &scenario.numbered;
-    for (name, facets) in fold(&nodes, &numbered.nodes) {
+    nodes
+}
+
+/// What is told of each subscription; of copies on copies of what `counts` counts as of all.
+fn subscriptions(cell: &Cell, counts: &Numbered) -> Vec<(String, Told)> {
+    let mut subscriptions = Vec::new();
+    for (name, of) in &cell.scenario.subscriptions {
+        let number = counts.subscriptions.keys().find_map(|base| number(name, base));
+        let alike = counts.nodes.keys().find(|base| number.is_some_and(|own| of.node == format!("{base}{own}")));
+        let node = alike.map_or_else(|| of.node.clone(), |base| format!("{base}*"));
+        let mut out = vec![(String::new(), format!("{node} from {} ({})", of.publisher, of.publications.join(", ")))];
+        out.extend(of.options.iter().map(|(option, written)| (format!(": {option}"), written.value.clone())));
+        subscriptions.push((name.clone(), out));
+    }
+    subscriptions
+}
+
+/// Everything executable of a cell, in small named pieces.
+fn facets(cell: &Cell, alike: &Alike) -> IndexMap<String, String> {
+    let scenario = &cell.scenario;
+    let mut out = IndexMap::new();
+    let transport = match scenario.transport.value {
+        Transport::Unix => "unix",
+        Transport::Tcp => "tcp",
+    };
+    out.insert("transport".to_owned(), transport.to_owned());
+    let counts = alike.counts(cell);
+    for (name, facets) in fold(&nodes(cell), &counts.nodes) {
         for (key, value) in facets {
             out.insert(if key.is_empty() { format!("node {name}") } else { format!("{name}: {key}") }, value);
         }
     }
-    for (kind, counts) in [("node", &numbered.nodes), ("subscription", &numbered.subscriptions)] {
+    let all = &scenario.numbered;
+    for (kind, counts) in [("node", &all.nodes), ("subscription", &all.subscriptions)] {
         out.extend(counts.iter().map(|(base, count)| (format!("{kind}s {base}*: how many"), count.to_string())));
     }
     for setup in &scenario.setup {
@@ -90,22 +142,12 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
             SetupWork::Sql(sql) => one_line(sql),
             SetupWork::PgbenchInit(init) => pgbench_init::words(*init),
         };
-        out.insert(format!("setup `{}` on {}", setup.name, together(&setup.nodes, &numbered.nodes).join(", ")), work);
+        out.insert(format!("setup `{}` on {}", setup.name, together(&setup.nodes, &counts.nodes).join(", ")), work);
     }
     for (name, of) in &scenario.publications {
         out.insert(format!("publication `{name}` on {}", of.node), publication::create(name, of));
     }
-    let mut subscriptions = Vec::new();
-    for (name, of) in &scenario.subscriptions {
-        // A copy on the node of its number is told as all are.
-        let number = numbered.subscriptions.keys().find_map(|base| number(name, base));
-        let alike = numbered.nodes.keys().find(|base| number.is_some_and(|own| of.node == format!("{base}{own}")));
-        let node = alike.map_or_else(|| of.node.clone(), |base| format!("{base}*"));
-        let mut out = vec![(String::new(), format!("{node} from {} ({})", of.publisher, of.publications.join(", ")))];
-        out.extend(of.options.iter().map(|(option, written)| (format!(": {option}"), written.value.clone())));
-        subscriptions.push((name.clone(), out));
-    }
-    for (name, facets) in fold(&subscriptions, &numbered.subscriptions) {
+    for (name, facets) in fold(&subscriptions(cell, &counts), &counts.subscriptions) {
         out.extend(facets.into_iter().map(|(key, value)| (format!("subscription `{name}`{key}"), value)));
     }
     for (name, of) in &scenario.slots {
@@ -170,7 +212,7 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
             let told: Vec<String> = steps.iter().map(|step| words(&step.action)).collect();
             let verbs = ["create", "disable", "enable", "refresh"];
             let of = |(base, count): (&String, &u64)| verbs.map(|verb| (format!("{verb} {base}"), *count));
-            together(&told, &numbered.subscriptions.iter().flat_map(of).collect()).join(", ")
+            together(&told, &counts.subscriptions.iter().flat_map(of).collect()).join(", ")
         };
         let mut parts = vec![body];
         for (key, list) in [("prepare", &phase.prepare), ("start", &phase.start)] {
@@ -182,40 +224,6 @@ fn facets(cell: &Cell) -> IndexMap<String, String> {
     }
     let commit = if scenario.marker_commit.value == MarkerCommit::AsLoad { "as_load" } else { "flushed" };
     out.insert("marker.commit".to_owned(), commit.to_owned());
-    out
-}
-
-/// The number of a copy of `base`.
-fn number(name: &str, base: &str) -> Option<u64> {
-    name.strip_prefix(base)?.parse().ok()
-}
-
-/// Names of which all copies of what is numbered are there, as `NAME*`.
-fn together(names: &[String], counts: &IndexMap<String, u64>) -> Vec<String> {
-    let mut out: IndexSet<String> = IndexSet::new();
-    for name in names {
-        let whole = |(base, count): &(&String, &u64)| {
-            number(name, base).is_some() && (1..=**count).all(|own| names.contains(&format!("{base}{own}")))
-        };
-        out.insert(counts.iter().find(whole).map_or_else(|| name.clone(), |(base, _)| format!("{base}*")));
-    }
-    out.into_iter().collect()
-}
-
-/// What is told of a thing: what of it, and its value.
-type Told = Vec<(String, String)>;
-
-/// Copies of which the same is told, as `NAME*`.
-fn fold(all: &[(String, Told)], counts: &IndexMap<String, u64>) -> IndexMap<String, Told> {
-    let mut out = IndexMap::new();
-    for (name, told) in all {
-        let alike = |base: &&String| {
-            number(name, base).is_some()
-                && all.iter().filter(|(other, _)| number(other, base).is_some()).all(|(_, other)| other == told)
-        };
-        let name = counts.keys().find(alike).map_or_else(|| name.clone(), |base| format!("{base}*"));
-        out.insert(name, told.clone());
-    }
     out
 }
 
@@ -234,24 +242,4 @@ pub(super) fn words(action: &Action) -> String {
 /// SQL on one line, whole: what differs far behind differs too.
 pub(super) fn one_line(sql: &str) -> String {
     sql.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn copies_are_told_together_where_all_are_meant_and_alike() {
-        let counts = IndexMap::from([("s".to_owned(), 3)]);
-        let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        assert_eq!(together(&names(&["p", "s1", "s2", "s3", "s"]), &counts), ["p", "s*", "s"]);
-        assert_eq!(together(&names(&["s1", "s3"]), &counts), ["s1", "s3"]);
-        let told = |value: &str| vec![("fsync".to_owned(), value.to_owned())];
-        let all = |last: &str| {
-            let values = [("p", "on"), ("s1", "off"), ("s2", "off"), ("s3", last)];
-            fold(&values.map(|(name, value)| (name.to_owned(), told(value))), &counts)
-        };
-        assert_eq!(all("off"), IndexMap::from([("p".to_owned(), told("on")), ("s*".to_owned(), told("off"))]));
-        assert_eq!(all("on").keys().collect::<Vec<_>>(), ["p", "s1", "s2", "s3"]);
-    }
 }

@@ -133,9 +133,9 @@ impl Printer<'_> {
         self.chosen("run.paired.warm_up", &own.warm_up, &format_duration(own.warm_up.value));
         self.chosen("run.paired.rest", &own.rest, &format_duration(own.rest.value));
         if let Some(steal) = &own.steal {
-            self.chosen("run.paired.steal", steal, &format!("{} %", steal.value * 100.0));
+            self.chosen("run.paired.steal", steal, &format!("{} %", (steal.value * 1e4).round() / 100.0));
         }
-        self.chosen("run.paired.until", &own.until, &format!("± {} %", own.until.value * 100.0));
+        self.chosen("run.paired.until", &own.until, &format!("± {} %", (own.until.value * 1e4).round() / 100.0));
         self.line(
             1,
             "A pair is fresh servers of both sides, up at once. Its slices come in the order A B B A, the side that \
@@ -263,6 +263,7 @@ impl Printer<'_> {
         let threads = load.threads.as_ref().and_then(|threads| threads.at);
         let origin = threads.map_or_else(|| "pgbench's default".to_owned(), |span| self.sources.locate(span));
         self.setting(2, "threads", &load.pgbench_threads().to_string(), &origin);
+        self.chosen_at(2, "log", &load.log, &load.log.value.to_string());
         let (version, origin) = tool_words(pgbench);
         self.setting(2, PGBENCH, &version, &origin);
         let mut words = pgbench::options(load, pgbench.map(|build| build.release), &pgbench::Options::of(load));

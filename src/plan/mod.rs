@@ -4,6 +4,7 @@
 mod build;
 mod by_version;
 mod check;
+mod copies;
 mod dataset;
 mod difference;
 mod digest;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::figures::Runs;
-use super::format::listed;
+use super::format::{as_written, counted, listed};
 use crate::measure::{Evidence, Quantity};
 use crate::results::{Outcome, RunRecord, Sample};
 use crate::spec::scenario::Workload;
@@ -120,18 +120,24 @@ fn stolen(runs: Runs<'_>) -> Option<String> {
 
 /// Pairs that were given up because of it.
 fn disturbed(runs: Runs<'_>) -> Option<String> {
-    let begun: BTreeSet<_> = runs.samples.iter().map(|sample| (&sample.cell, sample.round)).collect();
+    let steal = runs.spec.run.paired.steal.as_ref()?;
+    let comparisons = runs.spec.comparisons();
+    let comparison = |sample: &Sample| {
+        let of = |index: usize| runs.spec.cells[index].name == sample.cell;
+        Some((comparisons.iter().position(|own| of(own.of) || of(own.to))?, sample.round))
+    };
+    let begun: BTreeSet<_> = runs.samples.iter().filter_map(comparison).collect();
     let lost = runs.samples.iter().filter(|sample| matches!(sample.outcome, Outcome::Disturbed { .. }));
-    let lost: BTreeSet<_> = lost.map(|sample| (&sample.cell, sample.round)).collect();
-    let steal = runs.spec.run.paired.steal.as_ref().filter(|_| !lost.is_empty())?;
-    // Each pair has two cells.
-    Some(format!(
-        "{} of {} pairs begun count nowhere: the hypervisor took more than {} of the cores in one of their slices \
-         (`run.paired.steal`), and others were run in their place.",
-        lost.len() / 2,
-        begun.len() / 2,
-        percent(steal.value)
-    ))
+    let lost: BTreeSet<_> = lost.filter_map(comparison).collect();
+    (!lost.is_empty()).then(|| {
+        format!(
+            "{} of {} begun count nowhere: the hypervisor took more than {} % of the cores in one of their slices \
+             (`run.paired.steal`).",
+            lost.len(),
+            counted(begun.len(), "pair"),
+            as_written(steal.value * 100.0)
+        )
+    })
 }
 
 /// What neither the nodes nor the load used.

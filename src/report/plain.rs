@@ -23,10 +23,7 @@ const DIFFERENCES: usize = 12;
 pub fn plain(view: &View) -> String {
     let mut parts = vec![heading(&view.title, '='), prose("", &view.headline)];
     let stamps: Vec<String> = view.stamps.iter().map(|stamp| prose("! ", stamp)).collect();
-    parts.push(stamps.join(
-        "
-",
-    ));
+    parts.push(stamps.join("\n"));
     parts.extend(view.comparison.iter().flat_map(verdict));
     parts.extend(claims(view));
     parts.extend(view.tables.iter().flat_map(table));

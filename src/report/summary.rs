@@ -39,22 +39,15 @@ impl Summary {
         excluded: &[ExcludedRun],
         claims: &[ClaimView],
     ) -> Self {
-        let turns = |is: fn(&Ended) -> bool| -> Vec<u32> {
-            samples.iter().filter(|sample| is(&sample.outcome)).map(|sample| sample.turn).collect()
-        };
-        let stopped = turns(|outcome| *outcome == Ended::Interrupted);
-        let disturbed = turns(|outcome| matches!(outcome, Ended::Disturbed { .. }));
+        let stopped: Vec<u32> =
+            samples.iter().filter(|sample| sample.outcome == Ended::Interrupted).map(|sample| sample.turn).collect();
         let came_out = |outcome| claims.iter().filter(|claim| claim.outcome == outcome).count();
         let interrupted = interrupted || !stopped.is_empty();
         Summary {
             planned: planned.unwrap_or(samples.len()),
             runs: samples.len(),
             valid: samples.iter().filter(|sample| sample.outcome.is_valid()).count(),
-            failed: excluded
-                .iter()
-                .filter(|run| !stopped.contains(&run.turn) && !disturbed.contains(&run.turn))
-                .cloned()
-                .collect(),
+            failed: excluded.iter().filter(|run| !stopped.contains(&run.turn)).cloned().collect(),
             held: came_out(Outcome::Held),
             not_held: came_out(Outcome::NotHeld),
             cannot_tell: came_out(Outcome::CannotTell),

@@ -156,7 +156,11 @@ impl<'a> Table<'a> {
     fn run_row(&mut self, sample: &'a Sample) -> RowView {
         let excluded = sample.outcome.complaint();
         let mark = kind_of_end(&sample.outcome).map_or_else(String::new, |kind| {
-            self.notes.mark(&format!("in no median and no claim: {kind}, see Excluded runs"))
+            let told = match sample.outcome {
+                Outcome::Disturbed { .. } => "by run.paired.steal",
+                _ => "see Excluded runs",
+            };
+            self.notes.mark(&format!("in no median and no claim: {kind}, {told}"))
         });
         let mut cells: Vec<CellView> = Vec::new();
         for column in &self.spec.columns {

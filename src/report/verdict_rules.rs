@@ -1,10 +1,13 @@
 //! How the verdict of `[compare]` was measured and judged, in sentences: whole for the page, in short for a mail.
 
+use std::time::Duration;
+
 use super::comparison::VerdictRow;
 use super::figures::Runs;
 use super::format::{as_written, counted};
 use crate::spec::Compare;
 use crate::stats::{Comparison, StopRule};
+use crate::text::format_duration;
 
 /// How it was measured and judged.
 pub(super) fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule: Option<StopRule>) -> Vec<String> {
@@ -13,11 +16,29 @@ pub(super) fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule
     let paired = &runs.spec.run.paired;
     match rule {
         Some(rule) => {
+            let rest = match paired.rest.value {
+                Duration::ZERO => String::new(),
+                rest => format!(", each after a rest of {}", format_duration(rest)),
+            };
+            let warm_up = match paired.warm_up.value {
+                Duration::ZERO => String::new(),
+                length => format!(", the first {} thrown away", format_duration(length)),
+            };
+            let steal = paired.steal.as_ref().map_or_else(String::new, |steal| {
+                format!(
+                    " A pair in one of whose slices the hypervisor took more than {} % of the cores counts nowhere and was \
+                     run again.",
+                    as_written(steal.value * 100.0)
+                )
+            });
             out.push(format!(
                 "Each pair is fresh servers of both sides, up at once, with {} slices of each in the order A B B A (the \
-                 side that begins alternates); the change is the geometric mean over pairs, and the interval Student's t \
-                 over the pairs' mean log ratios, {confidence} for each cell alone.",
+                 side that begins alternates){rest}{warm_up}.{steal}",
                 paired.slices.value
+            ));
+            out.push(format!(
+                "The change is the geometric mean over pairs, and the interval Student's t over the pairs' mean log \
+                 ratios, {confidence} for each cell alone."
             ));
             out.push(if rule.least == rule.most {
                 format!(

@@ -263,7 +263,10 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
     known.varying =
         matrix.names().into_iter().map(Some).chain([None]).map(|b| (b.map(str::to_owned), matrix.varying(b))).collect();
     known.compares = compare::sides(base.compare.as_ref()).map(|(axis, ..)| axis);
-    known.numbered = numbered_names(&raws, &cells.iter().chain(&unfit).map(|cell| &*cell.scenario).collect::<Vec<_>>());
+    let scenarios: Vec<&Scenario> = cells.iter().chain(&unfit).map(|cell| &*cell.scenario).collect();
+    known.numbered_nodes = numbered_names(&raws, |raw| &raw.nodes, &scenarios, |own| &own.nodes);
+    known.numbered_subscriptions =
+        numbered_names(&raws, |raw| &raw.subscriptions, &scenarios, |own| &own.subscriptions);
     known.blocks = matrix.names().into_iter().map(str::to_owned).collect();
     known.computed = metrics::lower(&base.metrics, &known, &mut issues);
     let claims = expect::lower(&base.expect, &known, &mut issues);

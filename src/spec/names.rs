@@ -4,32 +4,30 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 
-use super::field::At;
+use super::field::{At, Named};
+use super::numbered::{self, Numbered};
 use super::root::RawSpec;
-use super::scenario::Scenario;
+use super::scenario::{self, Scenario};
 use super::unread::Unread;
-use super::{numbered, overlay, refer};
+use super::{overlay, refer};
 use crate::text::SourceMap;
 
-/// Tables with `count`: their names, and how many of each there are where most are.
-pub(super) fn numbered_names(raws: &[(RawSpec, Unread)], scenarios: &[&Scenario]) -> BTreeMap<String, usize> {
+/// Tables of a kind with `count`, and the most copies that a cell has; no bound where one of the counts could not be had.
+pub(super) fn numbered_names<T: Numbered>(
+    raws: &[(RawSpec, Unread)],
+    tables: fn(&RawSpec) -> &Named<T>,
+    scenarios: &[&Scenario],
+    counts: fn(&scenario::Numbered) -> &IndexMap<String, u64>,
+) -> BTreeMap<String, u64> {
     let mut out = BTreeMap::new();
     for (raw, unread) in raws {
-        let nodes = numbered::bases(&raw.nodes, unread, true).into_iter();
-        for base in nodes.chain(numbered::bases(&raw.subscriptions, unread, true)).map(|base| base.value.as_str()) {
-            let copies = |scenario: &Scenario| {
-                let of = |names: &mut dyn Iterator<Item = &String>| {
-                    names.filter(|name| numbered::is_copy(name, base)).count()
-                };
-                of(&mut scenario.nodes.keys()).max(of(&mut scenario.subscriptions.keys()))
+        for base in numbered::bases(tables(raw), unread, true) {
+            let lost = |scenario: &&&Scenario| {
+                scenario.unread.names_below(&[T::KIND.words().2, &base.value]).any(|key| key == numbered::COUNT)
             };
-            let untold = |scenario: &Scenario| {
-                let lost = |table| scenario.unread.names_below(&[table, base]).any(|key| key == numbered::COUNT);
-                lost("nodes") || lost("subscriptions")
-            };
-            let most =
-                if scenarios.iter().copied().any(untold) { None } else { scenarios.iter().copied().map(copies).max() };
-            out.insert(base.to_owned(), most.unwrap_or(usize::MAX));
+            let all = || scenarios.iter().filter_map(|scenario| counts(&scenario.numbered).get(&base.value));
+            let most = if scenarios.iter().any(|own| lost(&own)) { None } else { all().max().copied() };
+            out.insert(base.value.clone(), most.unwrap_or(u64::MAX));
         }
     }
     out
@@ -86,7 +84,8 @@ pub(super) fn referring<'a>(
         nodes: named("nodes", |raw, unread| numbered::bases(&raw.nodes, unread, false)),
         scripts: script_names().flatten().chain(lost_scripts).collect(),
         subscriptions: named("subscriptions", |raw, unread| numbered::bases(&raw.subscriptions, unread, false)),
-        numbered: BTreeMap::new(),
+        numbered_nodes: BTreeMap::new(),
+        numbered_subscriptions: BTreeMap::new(),
         slots: named("slots", |raw, _| raw.slots.keys().collect()),
         computed: IndexMap::new(),
         axes: IndexMap::new(),

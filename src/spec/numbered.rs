@@ -47,27 +47,36 @@ pub(super) fn copies<'r, T: Numbered>(raw: &'r Named<T>, scope: &mut Scope<'_, '
             out.push(Copy { name: base.clone(), base, raw: at, number: None });
             continue;
         }
-        let count = count(base, at, scope);
+        let count = count(base, at, scope).filter(|_| is_unmistakable(base, raw, scope));
         if count.is_none() {
             scope.unread.note(None, [T::KIND.words().2, &base.value, COUNT]);
         }
         scope.names.count(T::KIND, (base.value.clone(), count));
         for number in 1..=count.unwrap_or(0) {
             let name = At { span: base.span, value: format!("{}{number}", base.value) };
-            if let Some((other, _)) = raw.iter().find(|(other, _)| other.value == name.value) {
-                scope.tell(
-                    Issue::new(Code::Both, format!("there are two named `{}`", name.value), other.span, "this")
-                        .also(base.span, format!("and number {number} of this"))
-                        .help("rename one of them"),
-                );
-                continue;
-            }
             super::tables::setup::check_name(&name, scope);
             out.push(Copy { name, base, raw: at, number: Some(number) });
         }
     }
     scope.names.define(T::KIND, out.iter().map(|copy| copy.name.value.clone()));
     out
+}
+
+/// Whether no other table has the name of a copy, even where there are fewer: `NAME*` must mean the copies and nothing
+/// else. One that has is told.
+fn is_unmistakable<T>(base: &At<String>, raw: &Named<T>, scope: &mut Scope<'_, '_>) -> bool {
+    let digits = |name: &str| {
+        let rest = name.strip_prefix(base.value.as_str()).filter(|rest| !rest.is_empty());
+        rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let Some((other, _)) = raw.iter().find(|(other, _)| digits(&other.value)) else { return true };
+    let message = format!("`{}` has the name of a copy of `{}`", other.value, base.value);
+    scope.tell(
+        Issue::new(Code::Both, message, other.span, "this")
+            .also(base.span, "numbered by its `count`")
+            .help("rename one of them"),
+    );
+    false
 }
 
 fn count<T: Numbered>(base: &At<String>, at: &At<T>, scope: &mut Scope<'_, '_>) -> Option<u64> {
@@ -170,7 +179,7 @@ standbys = 2
 [[matrix]]
 axes = { standbys = [0, 1, 3] }
 [nodes.p]
-synchronous = { any = 1, of = ["subscriptions.spare", "subscriptions.feed*"] }
+synchronous = { any = 1, of = ["subscriptions.spare", "subscriptions.feed*", "subscriptions.spare"] }
 [nodes.s]
 count = "{{ standbys }}"
 settings = { work_mem = "{{ number }}MB" }
@@ -258,11 +267,12 @@ columns = [{ title = "all", value = "load.cpu{node=s*}" }, { title = "third", va
             ("\"x\"", "\"s{{ number }}\"", &[("no variable is named `number`", "in tables that have a `count`")]),
             ("\"p\", \"s*\", \"x\"", "\"x*\"", &[("there are no numbered nodes `x*`", "did you mean `s*`?")]),
             (
-                "subscriptions.spare\"",
-                "subscriptions.spare*\"",
+                "subscriptions.spare\", ",
+                "subscriptions.spare*\", ",
                 &[("there are no numbered subscriptions `spare*`", "choose one of `feed*`")],
             ),
-            ("[nodes.x]", "[nodes.s2]\n[nodes.x]", &[("there are two named `s2`", "rename one of them")]),
+            ("[nodes.x]", "[nodes.s2]\n[nodes.x]", &[("`s2` has the name of a copy of `s`", "rename one of them")]),
+            ("[nodes.x]", "[nodes.s7]\ncount = 1\n[nodes.x]", &[("`s7` has the name of a copy of `s`", "rename")]),
             (
                 "[vars]",
                 "[vars]\nnumber = 1",
@@ -276,6 +286,7 @@ columns = [{ title = "all", value = "load.cpu{node=s*}" }, { title = "third", va
             (counts, "count = \"{{ standby }}\"\nsettings", &[("no variable is named `standby`", "mean `standbys`?")]),
             ("node=s3", "node=s4", &[("there is no node `s4`", "`s*`")]),
             ("node=s*", "node=x*", &[("there is no node `x*`", "")]),
+            ("node=s*", "node=feed1", &[("there is no node `feed1`", "`s*`")]),
             ("any = 1", "any = 2", &[("2 must confirm, and 1 can", "lower it")]),
         ] {
             let text = SPEC.replacen(from, to, 1);

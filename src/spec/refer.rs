@@ -23,8 +23,10 @@ pub(super) struct Referring<'a> {
     pub(super) scripts: BTreeSet<String>,
     pub(super) subscriptions: BTreeSet<String>,
     pub(super) slots: BTreeSet<String>,
-    /// Nodes and subscriptions with `count`, and the most copies that a cell has.
-    pub(super) numbered: BTreeMap<String, usize>,
+    /// Nodes with `count`, and the most copies that a cell has.
+    pub(super) numbered_nodes: BTreeMap<String, u64>,
+    /// The same of subscriptions.
+    pub(super) numbered_subscriptions: BTreeMap<String, u64>,
     /// Computed metrics by name; `None` for one that is wrong.
     pub(super) computed: IndexMap<String, Option<Computed>>,
     /// Axes of the matrix with their values.
@@ -113,12 +115,12 @@ pub(super) fn quantity(written: &At<String>, known: &Referring<'_>, issues: &mut
 }
 
 /// Whether a label means copies of what is numbered: one of them, or all as `NAME*`.
-fn numbered(dim: Dim, value: &str, known: &Referring<'_>) -> bool {
-    let of = |(base, most): (&String, &usize)| {
+fn is_numbered(value: &str, numbered: Option<&BTreeMap<String, u64>>) -> bool {
+    let of = |(base, most): (&String, &u64)| {
         let number = value.strip_prefix(base.as_str()).filter(|_| is_copy(value, base));
-        number.is_some_and(|number| number == "*" || number.parse().is_ok_and(|number: usize| number <= *most))
+        number.is_some_and(|number| number == "*" || number.parse().is_ok_and(|number: u64| number <= *most))
     };
-    matches!(dim, Dim::Node | Dim::Subscription | Dim::Slot) && known.numbered.iter().any(of)
+    numbered.is_some_and(|numbered| numbered.iter().any(of))
 }
 
 /// The metric of the reference at `part` of a text, its window and label values known.
@@ -215,13 +217,16 @@ pub(super) fn reference(
             // A publication may hold tables that no one has named.
             Dim::Table => (false, ""),
         };
-        if values.contains(&value.as_str()) || numbered(*dim, value, known) {
+        let numbered = match dim {
+            Dim::Node => Some(&known.numbered_nodes),
+            Dim::Subscription => Some(&known.numbered_subscriptions),
+            _ => None,
+        };
+        if values.contains(&value.as_str()) || is_numbered(value, numbered) {
             continue;
         }
-        let all: Vec<String> = known.numbered.keys().map(|base| format!("{base}*")).collect();
-        if matches!(dim, Dim::Node | Dim::Subscription | Dim::Slot) {
-            values.extend(all.iter().map(String::as_str));
-        }
+        let all: Vec<String> = numbered.into_iter().flat_map(BTreeMap::keys).map(|base| format!("{base}*")).collect();
+        values.extend(all.iter().map(String::as_str));
         good &= !certain;
         if certain && !known.unread.covers(&[table, value]) {
             good = false;

@@ -1,5 +1,11 @@
 //! Data of set-up that is made once: real runs by the program.
 
+use std::path::PathBuf;
+
+use runner::lab::dataset::AREA;
+use serde_json::Value;
+
+use crate::support::postgres;
 use crate::support::runner::{Ran, RunnerCommand};
 
 /// A publisher with rows and a subscriber with its own, cached by a step of SQL; `MARK` makes the data that of one test.
@@ -76,6 +82,35 @@ fn data_is_made_in_the_first_turn_and_copied_in_all() {
     assert!(!again.stderr.contains("made once in"), "{}", again.stderr);
     let other = again.samples();
     assert_eq!(other[0]["nodes"]["b"]["data"], samples[0]["nodes"]["b"]["data"]);
+    for node in ["a", "b"] {
+        forget(&samples[0]["nodes"][node]["data"]);
+    }
+}
+
+/// Removes data that no other test will ask for from the user's cache.
+#[track_caller]
+fn forget(record: &Value) {
+    let folders = std::fs::read_dir(postgres::cache().join(AREA)).expect("data was made");
+    let own = |folder: &PathBuf| {
+        let made = std::fs::read_to_string(folder.join("made.json")).ok();
+        made.and_then(|text| serde_json::from_str::<Value>(&text).ok()).is_some_and(|made| made == *record)
+    };
+    let own = folders.map(|entry| entry.expect("an entry").path()).find(own).expect("it is in the cache");
+    std::fs::remove_dir_all(own).expect("it is the user's own");
+}
+
+#[test]
+fn what_is_larger_than_the_bound_serves_one_run_and_is_not_kept() {
+    let mark = mark("bound");
+    for _ in 0..2 {
+        let spec = SPEC.replace("MARK", &mark);
+        let ran = RunnerCommand::spec(&spec).environment("RUNNER_CACHE_MAX", "1MB").run().ended_with(0);
+        assert_eq!(ran.stderr.matches("made once in").count(), 2, "once a node and run:\n{}", ran.stderr);
+        assert!(ran.stderr.contains("RUNNER_CACHE_MAX"), "{}", ran.stderr);
+        assert_eq!(ran.samples().len(), 2);
+    }
+    let ran = RunnerCommand::spec(SPEC).environment("RUNNER_CACHE_MAX", "a lot").run().ended_with(2);
+    assert!(ran.stderr.contains("RUNNER_CACHE_MAX: a lot is no size"), "{}", ran.stderr);
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use runner::measure::Evidence;
-use runner::report::{Input, PlainTable, Side, View, WIDTH, ascii, paragraph, plain, wrap};
+use runner::report::{ExitStatus, Input, PlainTable, Side, View, WIDTH, ascii, exit_status, paragraph, plain, wrap};
 use runner::results::record::SliceRecord;
 use runner::results::{Outcome, RunRecord, Sample};
-use runner::spec::Spec;
+use runner::spec::{Chosen, Spec};
 
 use crate::support::published::{hidden_cpu_cost, replica_identity_full};
 use crate::support::records::{compared, host, load, map, phase, run, sample};
@@ -165,6 +165,37 @@ fn what_the_page_says_of_figures_the_mail_says_too() {
             assert!(page.contains(&low), "{low}\n{page}");
         }
     }
+}
+
+#[test]
+fn disturbed_pairs_are_counted_and_are_no_failure() {
+    let mut records = two_builds();
+    records.0.run.paired.steal = Some(Chosen::default_of(0.005));
+    // Of two pairs: one that came to a slice of one side only, and a whole one.
+    let disturb = |sample: &mut Sample| {
+        sample.outcome = Outcome::Disturbed { reason: "the hypervisor took 9.0 % of the cores".to_owned() };
+    };
+    let (cells, rounds) = (records.0.comparisons(), records.2.iter().map(|sample| sample.round).max().unwrap_or(0));
+    let one = records.0.cells[cells[0].of].name.clone();
+    let two = other(&records.0, &one);
+    records.2.retain(|sample| sample.round != rounds || sample.cell != two);
+    let own = |sample: &Sample| sample.cell == one && sample.round == rounds;
+    records.2.iter_mut().filter(|sample| own(sample)).for_each(disturb);
+    let view = view(&records);
+    let all = cells.len() * rounds as usize;
+    let told = format!("1 of {all} pairs begun count nowhere: the hypervisor took more than 0.5 % of the cores");
+    assert!(view.against.iter().any(|note| note.contains(&told)), "{told}: {:?}", view.against);
+    assert!(view.excluded.is_empty());
+    assert_eq!(exit_status(&view.summary, false), ExitStatus::AllWell);
+    let comparison = view.comparison.expect("two builds");
+    assert_eq!(comparison.rows[0].n + 1, comparison.rows[1].n, "it is in no interval");
+}
+
+/// The other side of the comparison of a cell.
+fn other(spec: &Spec, cell: &str) -> String {
+    let name = |index: usize| spec.cells[index].name.clone();
+    let own = spec.comparisons().into_iter().find(|own| name(own.of) == cell).expect("it is compared");
+    name(own.to)
 }
 
 #[test]

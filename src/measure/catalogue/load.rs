@@ -191,12 +191,16 @@ fn lag(evidence: &Evidence, labels: &Labels) -> Result<Histogram, Absent> {
         pooled.merge(&script.lag);
     }
     some_load(evidence, |load| load.rate.is_some(), Absent::NoRate)?;
-    logged(evidence).map(|()| pooled)
+    logged(evidence, labels).map(|()| pooled)
 }
 
-/// Latencies of all loads together are not known where one of them has none.
-fn logged(evidence: &Evidence) -> Result<(), Absent> {
-    let unlogged = |load: &LoadEvidence| load.pgbench.as_ref().is_some_and(|pgbench| pgbench.unlogged);
+/// Latencies of several loads together are not known where one of them has none.
+fn logged(evidence: &Evidence, labels: &Labels) -> Result<(), Absent> {
+    let wanted = labels.value(Dim::Script);
+    let unlogged = |load: &LoadEvidence| {
+        let meant = wanted.is_none_or(|wanted| load.scripts.contains_key(wanted));
+        meant && load.pgbench.as_ref().is_some_and(|pgbench| pgbench.unlogged)
+    };
     if evidence.loads.values().any(unlogged) { Err(Absent::NoLog) } else { Ok(()) }
 }
 
@@ -205,7 +209,7 @@ fn latency(evidence: &Evidence, labels: &Labels) -> Result<Histogram, Absent> {
     for script in scripts(evidence, labels)? {
         pooled.merge(&script.latency);
     }
-    logged(evidence).map(|()| pooled)
+    logged(evidence, labels).map(|()| pooled)
 }
 
 fn percentile(evidence: &Evidence, labels: &Labels, percent: f64) -> Reading {

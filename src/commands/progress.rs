@@ -45,7 +45,7 @@ impl Progress {
             }
             Event::Pair { comparison, pair, least, most } => {
                 let of = if least == most { most.to_string() } else { format!("{least} to {most}") };
-                self.turn = format!("{comparison}: pair {pair} of {of}");
+                self.turn = format!("{comparison}: pair {pair} ({of} wanted)");
                 self.line.reset_elapsed();
                 self.show("building");
             }

@@ -6,6 +6,7 @@ use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 
 use super::Cell;
+use super::cases::{Case, cases, place};
 use super::copies::{Told, fold, number, together, unlike};
 use super::sql::{pgbench_init, publication};
 use crate::spec::Numbered;
@@ -19,6 +20,23 @@ pub struct Difference {
     pub what: String,
     /// What it is, by cell; "–" where it is not there.
     pub values: IndexMap<String, String>,
+}
+
+impl Difference {
+    /// What it is in these cells: by the axes on which it depends, or by cell where there are none.
+    pub(super) fn cases(&self, cells: &[Cell]) -> Vec<Case<'_>> {
+        let value = |cell: &Cell| self.values.get(&cell.name).map_or("–", String::as_str);
+        if cells.iter().all(|cell| cell.point.is_empty()) {
+            return cells.iter().map(|cell| Case { place: cell.name.clone(), value: value(cell) }).collect();
+        }
+        let several = cells.iter().any(|cell| cell.scenario.name != cells[0].scenario.name);
+        let placed = cells.iter().map(|cell| {
+            let scenario = several.then_some(cell.scenario.name.as_str());
+            let point = cell.point.iter().map(|(axis, value)| (axis.as_str(), value.clone()));
+            (place(scenario, point), value(cell))
+        });
+        cases(&placed.collect::<Vec<_>>())
+    }
 }
 
 /// What is not the same in all cells, in the order of building.

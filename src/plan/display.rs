@@ -162,8 +162,8 @@ impl Printer<'_> {
             }
             for difference in &plan.differences {
                 self.line(1, &difference.what);
-                for (cell, value) in &difference.values {
-                    self.line(2, &format!("{cell}: {value}"));
+                for case in difference.cases(&plan.cells) {
+                    self.line(2, &format!("{}: {}", case.place, case.value));
                 }
             }
         }

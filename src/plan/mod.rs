@@ -3,6 +3,7 @@
 
 mod build;
 mod by_version;
+pub mod cases;
 mod check;
 mod copies;
 mod dataset;

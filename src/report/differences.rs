@@ -5,10 +5,14 @@ use serde::Serialize;
 use super::figures::Runs;
 use super::footnotes::{Footnote, Footnotes};
 use super::format::NONE;
+use crate::plan::cases::{Place, cases, place};
 use crate::results::RunRecord;
 
 /// A longer text stands below the table, with a mark in its cell.
 const LONGEST: usize = 44;
+
+/// Columns of the lines by axes.
+pub(super) const BY_AXES: [&str; 3] = ["What differs", "Where", "What it is there"];
 
 /// The differences, decided.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -17,6 +21,9 @@ pub struct DifferencesView {
     pub scenarios: Vec<(String, String)>,
     /// What differs, a row each.
     pub rows: Vec<DifferenceRow>,
+    /// The same by the axes on which it depends, where there are axes and more than two cells: what, where, and what it
+    /// is there. What is named once for all its lines.
+    pub by_axes: Vec<[String; 3]>,
     /// Texts too long for a cell.
     pub footnotes: Vec<Footnote>,
     /// What stands in place of the table where there is none.
@@ -53,6 +60,7 @@ pub(super) fn differences(run: &RunRecord, runs: Runs<'_>) -> DifferencesView {
                 .collect(),
         })
         .collect();
+    let by_axes = by_axes(run, runs, &mut notes);
     let instead = match (rows.is_empty(), scenarios.len()) {
         (false, _) => None,
         (true, 0 | 1) => Some("There is one scenario.".to_owned()),
@@ -76,12 +84,40 @@ pub(super) fn differences(run: &RunRecord, runs: Runs<'_>) -> DifferencesView {
     DifferencesView {
         scenarios,
         rows,
+        by_axes,
         footnotes: notes.into_list(),
         instead,
         by_version,
         by_version_rows: by_version_rows.collect(),
         by_version_columns: columns,
     }
+}
+
+/// None where the cells stand better beside one another.
+fn by_axes(run: &RunRecord, runs: Runs<'_>, notes: &mut Footnotes) -> Vec<[String; 3]> {
+    let cells = &runs.spec.cells;
+    if cells.len() < 3 || cells.iter().all(|cell| cell.point.is_empty()) {
+        return Vec::new();
+    }
+    let several = cells.iter().any(|cell| cell.scenario.name != cells[0].scenario.name);
+    let places: Vec<Place<'_>> = cells
+        .iter()
+        .map(|cell| {
+            let scenario = several.then_some(cell.scenario.name.as_str());
+            place(scenario, cell.point.iter().map(|(axis, value)| (axis.as_str(), value.to_string())))
+        })
+        .collect();
+    let mut lines = Vec::new();
+    for difference in &run.differences {
+        let value = |name: &String| difference.values.get(name).map_or(NONE, String::as_str);
+        let known: Vec<(Place<'_>, &str)> =
+            cells.iter().zip(&places).map(|(cell, place)| (place.clone(), value(&cell.name))).collect();
+        let mut what = difference.what.clone();
+        for case in cases(&known) {
+            lines.push([std::mem::take(&mut what), case.place, cell(case.value, notes)]);
+        }
+    }
+    lines
 }
 
 /// The value on one line, or its beginning with a mark.

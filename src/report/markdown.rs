@@ -9,7 +9,7 @@ use super::cells::CellView;
 use super::charts::ChartView;
 use super::claims::ClaimView;
 use super::comparison::ComparisonView;
-use super::differences::DifferencesView;
+use super::differences::{BY_AXES, DifferencesView};
 use super::excluded::{ExcludedRun, FailedTransactions};
 use super::footnotes::Footnote;
 use super::format::{NONE, counted, thousands};
@@ -220,6 +220,15 @@ fn differences(view: &DifferencesView) -> String {
         return instead.clone();
     }
     let mut grid = Grid::default();
+    if !view.by_axes.is_empty() {
+        for title in BY_AXES {
+            grid.column(title, Align::Left);
+        }
+        for line in &view.by_axes {
+            grid.row(line.iter().map(|cell| cell.as_str().into()).collect());
+        }
+        return grid.draw();
+    }
     if view.scenarios.len() > MOST_BESIDE {
         grid.column("Scenario", Align::Left);
         for row in &view.rows {

@@ -5,7 +5,7 @@
 
 use super::claims::ClaimView;
 use super::comparison::ComparisonView;
-use super::differences::DifferencesView;
+use super::differences::{BY_AXES, DifferencesView};
 use super::environment::{EnvironmentView, SettingView};
 use super::excluded::{ExcludedRun, FailedTransactions};
 use super::footnotes::Footnote;
@@ -211,13 +211,22 @@ fn differences(view: &DifferencesView, by_version: &[String]) -> Vec<String> {
     let mut parts = Vec::new();
     if !view.rows.is_empty() {
         let mut table = PlainTable::new(1);
-        table.column("", Side::Left);
-        for (_, title) in &view.scenarios {
-            table.column(title, Side::Left);
-        }
-        for row in &view.rows {
-            let cells = row.cells.iter().map(|cell| cell.as_str().into());
-            table.row(std::iter::once(row.what.as_str().into()).chain(cells).collect());
+        if view.by_axes.is_empty() {
+            table.column("", Side::Left);
+            for (_, title) in &view.scenarios {
+                table.column(title, Side::Left);
+            }
+            for row in &view.rows {
+                let cells = row.cells.iter().map(|cell| cell.as_str().into());
+                table.row(std::iter::once(row.what.as_str().into()).chain(cells).collect());
+            }
+        } else {
+            for title in BY_AXES {
+                table.column(title, Side::Left);
+            }
+            for line in &view.by_axes {
+                table.row(line.iter().map(|cell| cell.as_str().into()).collect());
+            }
         }
         let (drawn, notes) = (table.draw(WIDTH), footnotes(&view.footnotes));
         parts.push(heading("What differs between the scenarios", '-'));

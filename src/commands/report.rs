@@ -17,7 +17,7 @@ use crate::results::record::FORMAT;
 use crate::results::run::{Build, Difference, PlannedSetting, RunRecord};
 use crate::results::store::Store;
 use crate::spec::scenario::{Consumer, Transport};
-use crate::spec::{Chosen, Options, Spec};
+use crate::spec::{Chosen, Options, Order, Spec};
 use crate::text::{SourceMap, format_duration};
 
 pub(super) fn report(arguments: &ReportArgs) -> Result<u8, Refused> {
@@ -214,7 +214,9 @@ fn choices(spec: &Spec, sources: &SourceMap, plan: &Plan) -> IndexMap<String, Pl
             out.insert(key, PlannedSetting { value, origin });
         }
     };
-    put("run.rounds".to_owned(), spec.run.rounds.value.to_string(), origin(&spec.run.rounds, sources));
+    if spec.run.order.value != Order::Paired {
+        put("run.rounds".to_owned(), spec.run.rounds.value.to_string(), origin(&spec.run.rounds, sources));
+    }
     put("run.order".to_owned(), spec.run.order.value.as_str().to_owned(), origin(&spec.run.order, sources));
     put("run.checkpoint".to_owned(), spec.run.checkpoint.value.to_string(), origin(&spec.run.checkpoint, sources));
     for cell in &plan.cells {

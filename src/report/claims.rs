@@ -10,7 +10,8 @@ use super::format::{as_written, decimals, figure_with_unit, range, ratio_decimal
 use crate::measure::Unit;
 use crate::spec::{Claim, LoweredCell, Statistic, point_words};
 use crate::stats::{
-    Bounds, Estimate, Interval, Judgement, Outcome, difference_of_pairs, judge, mean_of_values, ratio_of_pairs,
+    Bounds, Estimate, Interval, Judgement, Outcome, StopRule, difference_of_pairs, judge, mean_of_values,
+    ratio_of_pairs,
 };
 
 /// Confidence of every interval of a report.
@@ -46,9 +47,11 @@ pub struct ClaimView {
     pub interval: Option<Interval>,
     /// Each round's own figure.
     pub rounds: Vec<RoundFigure>,
-    /// How many rounds it rests on.
+    /// What it rests on: `round`, or `pair` of servers.
+    pub each: &'static str,
+    /// How many of them it rests on.
     pub n: usize,
-    /// How many of them bear it out by themselves.
+    /// How many bear it out by themselves.
     pub borne_out: usize,
     /// Our figure in words: with interval, range and n.
     pub ours: Option<String>,
@@ -118,15 +121,21 @@ fn judged_of<'a>(claim: Claimed<'a>, runs: Runs<'a>) -> ClaimView {
             let outcome = Outcome::CannotTell;
             Judgement { outcome, rule: reason.to_string(), n: read.rounds.len(), borne_out: 0, estimate: None }
         }
-        None => judge(estimate(claim.statistic, &read.rounds), bounds),
+        None => {
+            let estimate = estimate(claim.statistic, &read.rounds);
+            // The number of pairs was chosen by a rule that looked at them.
+            let widening = if runs.is_paired() { StopRule::widening(read.rounds.len()) } else { 1.0 };
+            judge(estimate.map(|estimate| estimate.widened(widening)), bounds)
+        }
     };
     let (rule, finding) = judgement.rule_and_finding();
     let is_ratio = claim.statistic == Statistic::Ratio;
     let unit = claim.metric.unit();
+    let each = runs.unit();
     let mut remarks = Vec::new();
     if let (Some(reason), false) = (read.absent.first(), read.rounds.is_empty()) {
         remarks.push(format!(
-            "{} of {} rounds have the figure; in the rest: {reason}",
+            "{} of {} {each}s have the figure; in the rest: {reason}",
             read.rounds.len(),
             read.rounds.len() + read.absent.len()
         ));
@@ -163,7 +172,8 @@ fn judged_of<'a>(claim: Claimed<'a>, runs: Runs<'a>) -> ClaimView {
         interval: judgement.estimate.as_ref().and_then(|estimate| estimate.interval().copied()),
         n: judgement.n,
         borne_out: judgement.borne_out,
-        ours: judgement.estimate.as_ref().map(|estimate| ours(&claim, estimate)),
+        ours: judgement.estimate.as_ref().map(|estimate| ours(&claim, estimate, each)),
+        each,
         published: claim.published,
         published_text: claim.published.map(|figure| published_text(figure, unit, is_ratio)),
         rule: rule.to_owned(),
@@ -242,7 +252,7 @@ fn estimate(statistic: Statistic, rounds: &[RoundFigure]) -> Result<Estimate, cr
 }
 
 /// `31.13x, 95 % interval [29.46, 32.90], rounds 30.64x–31.64x, n = 3`.
-fn ours(claim: &Claimed<'_>, estimate: &Estimate) -> String {
+fn ours(claim: &Claimed<'_>, estimate: &Estimate, each: &str) -> String {
     let unit = claim.metric.unit();
     let is_ratio = matches!(estimate, Estimate::Ratio(_));
     let digits =
@@ -261,7 +271,7 @@ fn ours(claim: &Claimed<'_>, estimate: &Estimate) -> String {
     let n = estimate.rounds().len();
     if n > 1 {
         let (low, high) = estimate.range();
-        parts.push(format!("rounds {}", range(&one(low), &one(high))));
+        parts.push(format!("{each}s {}", range(&one(low), &one(high))));
     }
     parts.push(format!("n = {n}"));
     parts.join(", ")

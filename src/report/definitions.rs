@@ -53,7 +53,7 @@ pub(super) fn definitions(runs: Runs<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    lines.extend(statistics(runs.spec));
+    lines.extend(statistics(runs));
     lines
 }
 
@@ -127,7 +127,8 @@ fn windows(runs: Runs<'_>, references: &[&Reference]) -> Vec<String> {
         .collect()
 }
 
-fn statistics(spec: &Spec) -> Vec<String> {
+fn statistics(runs: Runs<'_>) -> Vec<String> {
+    let spec = runs.spec;
     let mut lines = Vec::new();
     if spec.tables.iter().any(|table| !matches!(table, ReportTable::Listed(table) if table.each == Each::Run)) {
         lines.push(
@@ -150,9 +151,10 @@ fn statistics(spec: &Spec) -> Vec<String> {
         rules.push("a value is the mean over the rounds, its interval Student's t");
     }
     if !rules.is_empty() {
+        let (rules, each) = (rules.join("; ").replace("round", runs.unit()), runs.unit());
+        let widened = if runs.is_paired() { ", widened as those of the verdict are" } else { "" };
         lines.push(format!(
-            "Claims: {}; 95 %, both ends included. Only rounds in which every run of a claim is valid count.",
-            rules.join("; ")
+            "Claims: {rules}; 95 %, both ends included{widened}. Only {each}s in which every run of a claim is valid count."
         ));
     }
     lines

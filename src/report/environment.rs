@@ -102,6 +102,9 @@ fn order(run: &RunRecord, runs: Runs<'_>) -> String {
     let spec = &runs.spec.run;
     let order = if run.order.is_empty() { spec.order.value.as_str() } else { run.order.as_str() };
     let seed = if run.order.is_empty() { spec.seed.value } else { run.seed };
+    if runs.is_paired() {
+        return format!("{}, a pair of each comparison by turns (seed {seed})", runs.pairs_in_words());
+    }
     let rounds = if run.rounds == 0 { spec.rounds.value } else { run.rounds };
     let order = match order {
         "shuffled" => format!("shuffled anew in each (seed {seed})"),

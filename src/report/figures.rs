@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::format::counted;
 use crate::measure::Quantity;
 use crate::results::{Sample, reading};
 use crate::spec::scenario::{Phase, Scenario};
@@ -43,6 +44,11 @@ impl<'a> Runs<'a> {
         self.spec.run.order.value == Order::Paired || self.samples.iter().any(|sample| sample.slice.is_some())
     }
 
+    /// What figures rest on.
+    pub(super) fn unit(self) -> &'static str {
+        if self.is_paired() { "pair" } else { "round" }
+    }
+
     /// Runs of a cell that count.
     pub(super) fn valid(self, cell: &'a str) -> impl Iterator<Item = &'a Sample> {
         self.samples.iter().filter(move |sample| sample.cell == cell && sample.counts())
@@ -78,6 +84,16 @@ impl<'a> Runs<'a> {
             rounds.retain(|_, runs| runs.len() == slices);
         }
         rounds
+    }
+
+    /// `3 comparisons, 8 to 12 fresh pairs each of 2 × 4 slices`.
+    pub(super) fn pairs_in_words(self) -> String {
+        let comparisons = self.spec.comparisons();
+        let pairs = || comparisons.iter().map(|pair| self.rounds(&self.spec.cells[pair.of].name).len());
+        let (least, most) = (pairs().min().unwrap_or(0), pairs().max().unwrap_or(0));
+        let n = if least == most { most.to_string() } else { format!("{least} to {most}") };
+        let slices = self.spec.run.paired.slices.value;
+        format!("{}, {n} fresh pairs each of 2 × {slices} slices", counted(comparisons.len(), "comparison"))
     }
 
     /// The figure of a quantity in a round.

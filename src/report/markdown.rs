@@ -188,7 +188,7 @@ fn claims(claims: &[ClaimView]) -> (Vec<Item>, Vec<String>) {
             let verdict = match (&claim.finding, claim.interval) {
                 (None, _) => format!("cannot be told: {}", claim.rule),
                 (Some(finding), Some(_)) if claim.n >= ROUNDS_FOR_INTERVAL => format!("the interval: {finding}"),
-                _ => format!("borne out by {} of {}", claim.borne_out, counted(claim.n, "round")),
+                _ => format!("borne out by {} of {}", claim.borne_out, counted(claim.n, claim.each)),
             };
             let number = number(&claim.rule).map(|number| format!(" ({number})")).unwrap_or_default();
             let figures = format!("{ours}{}", published.unwrap_or_default());

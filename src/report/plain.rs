@@ -100,7 +100,7 @@ fn claim(claim: &ClaimView) -> String {
     match (&claim.finding, claim.interval) {
         (None, _) => found.push_str(&format!("; cannot be told: {}", claim.rule)),
         (Some(_), Some(_)) if claim.n >= ROUNDS_FOR_INTERVAL => {}
-        _ => found.push_str(&format!("; borne out by {} of {}", claim.borne_out, counted(claim.n, "round"))),
+        _ => found.push_str(&format!("; borne out by {} of {}", claim.borne_out, counted(claim.n, claim.each))),
     }
     let mut lines = vec![prose("* ", &format!("{}: {}", claim.outcome_text.to_uppercase(), claim.claim))];
     lines.push(prose("  ", &found));

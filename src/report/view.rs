@@ -226,14 +226,7 @@ fn capital(text: &str) -> String {
 fn headline(input: Input<'_>, rounds: usize, summary: &Summary, environment: &EnvironmentView) -> String {
     let own = Runs { spec: input.spec, samples: input.samples };
     if own.is_paired() {
-        let comparisons = input.spec.comparisons();
-        let pairs: Vec<usize> =
-            comparisons.iter().map(|pair| own.rounds(&input.spec.cells[pair.of].name).len()).collect();
-        let (least, most) = (pairs.iter().min().copied().unwrap_or(0), pairs.iter().max().copied().unwrap_or(0));
-        let n = if least == most { most.to_string() } else { format!("{least} to {most}") };
-        let slices = input.spec.run.paired.slices.value;
-        let what = counted(comparisons.len(), "comparison");
-        let mut parts = vec![format!("{what}, {n} fresh pairs each of 2 × {slices} slices")];
+        let mut parts = vec![own.pairs_in_words()];
         parts.extend(machine(input, environment));
         return parts.join("; ");
     }

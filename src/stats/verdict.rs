@@ -91,6 +91,24 @@ impl Estimate {
         }
     }
 
+    /// The same with its interval widened: of ratios on the logarithmic scale, on which it was worked out.
+    #[must_use]
+    pub fn widened(mut self, factor: f64) -> Self {
+        match &mut self {
+            Self::Ratio(RatioEstimate { geometric_mean, interval: Some(own), .. }) => {
+                let end = |end: f64| *geometric_mean * (end / *geometric_mean).powf(factor);
+                (own.low, own.high) = (end(own.low), end(own.high));
+            }
+            Self::Difference(MeanEstimate { mean, interval: Some(own), .. })
+            | Self::Value(MeanEstimate { mean, interval: Some(own), .. }) => {
+                let end = |end: f64| *mean + (end - *mean) * factor;
+                (own.low, own.high) = (end(own.low), end(own.high));
+            }
+            _ => {}
+        }
+        self
+    }
+
     /// Each round's own figure, in the order given.
     pub fn rounds(&self) -> &[f64] {
         match self {
@@ -132,7 +150,7 @@ pub enum Outcome {
 pub struct Judgement {
     /// What became of the claim.
     pub outcome: Outcome,
-    /// Which rule was applied and how it came out: one sentence without figures but n and the confidence.
+    /// Which rule was applied and how it came out: one sentence without figures but the confidence.
     pub rule: String,
     /// How many rounds it rests on.
     pub n: usize,
@@ -172,13 +190,13 @@ pub fn judge(estimate: Result<Estimate, NoEstimate>, bounds: Bounds) -> Judgemen
     let n = estimate.rounds().len();
     let borne_out = estimate.rounds().iter().filter(|value| bounds.allow(**value)).count();
     let (outcome, rule) = match estimate.interval() {
-        Some(interval) if n >= ROUNDS_FOR_INTERVAL => by_interval(interval, bounds, n),
+        Some(interval) if n >= ROUNDS_FOR_INTERVAL => by_interval(interval, bounds),
         _ => by_rounds(n, borne_out, estimate.of_a_round()),
     };
     Judgement { outcome, rule, n, borne_out, estimate: Some(estimate) }
 }
 
-fn by_interval(interval: &Interval, bounds: Bounds, n: usize) -> (Outcome, String) {
+fn by_interval(interval: &Interval, bounds: Bounds) -> (Outcome, String) {
     let (outcome, how) = if bounds.hold_all_of(interval) {
         (Outcome::Held, "it lies inside")
     } else if bounds.hold_none_of(interval) {
@@ -187,7 +205,7 @@ fn by_interval(interval: &Interval, bounds: Bounds, n: usize) -> (Outcome, Strin
         (Outcome::CannotTell, "it reaches across a bound")
     };
     let rule = format!(
-        "with {n} rounds the claim is held if the whole {} interval lies inside the bounds, not held if it lies wholly outside, else cannot tell: {how}",
+        "from n = {ROUNDS_FOR_INTERVAL} on the claim is held if the whole {} interval lies inside the bounds, not held if it lies wholly outside, else cannot tell: {how}",
         percent(interval.confidence)
     );
     (outcome, rule)
@@ -200,9 +218,8 @@ fn by_rounds(n: usize, borne_out: usize, figure: &str) -> (Outcome, String) {
         _ if borne_out == n => Outcome::Held,
         _ => Outcome::CannotTell,
     };
-    let rounds = if n == 1 { "1 round" } else { &format!("{n} rounds") };
     let rule = format!(
-        "with {rounds} (fewer than {ROUNDS_FOR_INTERVAL}) the claim is held if each round's own {figure} bears it out, not held if none does, else cannot tell: {borne_out} of {n} {}",
+        "below n = {ROUNDS_FOR_INTERVAL} the claim is held if each round's own {figure} bears it out, not held if none does, else cannot tell: {borne_out} of {n} {}",
         if borne_out == 1 { "does" } else { "do" }
     );
     (outcome, rule)
@@ -288,16 +305,37 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_is_a_sentence_with_its_n() {
+    fn a_widened_interval_keeps_its_centre_and_a_ratio_widens_by_its_logarithm() {
+        let both = |estimate: Estimate, factor: f64| {
+            let own = *estimate.interval().expect("several rounds");
+            let centre = estimate.centre();
+            let wide = estimate.widened(factor);
+            assert!((wide.centre() - centre).abs() < 1e-15);
+            (centre, own, *wide.interval().expect("several rounds"))
+        };
+        let (centre, own, wide) = both(ratios(&[0.9, 1.0, 1.1, 1.05]).expect("ratios"), 2.0);
+        assert!(((wide.high / centre).ln() - 2.0 * (own.high / centre).ln()).abs() < 1e-12);
+        assert!(((wide.low / centre).ln() - 2.0 * (own.low / centre).ln()).abs() < 1e-12);
+        let values = mean_of_values(&[-1.0, 1.0, 3.0], 0.95).expect("values");
+        for estimate in [Estimate::Value(values.clone()), Estimate::Difference(values)] {
+            let (centre, own, wide) = both(estimate, 1.5);
+            assert!((wide.high - centre - 1.5 * (own.high - centre)).abs() < 1e-12);
+            assert!((wide.low + wide.high - 2.0 * centre).abs() < 1e-12);
+        }
+        assert_eq!(ratios(&[1.5]).expect("a ratio").widened(2.0).interval(), None);
+    }
+
+    #[test]
+    fn the_rule_is_a_sentence_with_its_bound() {
         let rule = |rounds: &[f64]| judge(ratios(rounds), AT_LEAST_TEN).rule;
         assert_eq!(
             rule(&[31.0]),
-            "with 1 round (fewer than 5) the claim is held if each round's own pair bears it out, not held if none does, else cannot tell: 1 of 1 does"
+            "below n = 5 the claim is held if each round's own pair bears it out, not held if none does, else cannot tell: 1 of 1 does"
         );
         assert!(rule(&[31.0, 5.0, 40.0]).ends_with("2 of 3 do"));
         assert_eq!(
             rule(&[31.0, 30.0, 32.0, 31.5, 30.5]),
-            "with 5 rounds the claim is held if the whole 95 % interval lies inside the bounds, not held if it lies wholly outside, else cannot tell: it lies inside"
+            "from n = 5 on the claim is held if the whole 95 % interval lies inside the bounds, not held if it lies wholly outside, else cannot tell: it lies inside"
         );
         assert_eq!(percent(0.995), "99.5 %");
         let judgement = judge(ratios(&[31.0, 5.0, 40.0]), AT_LEAST_TEN);

@@ -15,6 +15,6 @@ pub static UNDER_PGBENCH: &[(&str, &str)] = &[
         "latency_mean",
         "from its log of transactions, in microseconds; `latency average` is printed from the run's time and so a little longer",
     ),
-    ("driver_cpu", "that of the process, writing its log of transactions included"),
+    ("driver_cpu", "that of the process, writing its log of transactions included unless `log = false`"),
     ("failed", "serialization failures and deadlocks; any other error ends pgbench, and the run does not count"),
 ];

@@ -1,6 +1,5 @@
 //! `runner report`: a results folder rendered again; and what a run stores for it.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use indexmap::IndexMap;
@@ -110,32 +109,20 @@ pub(super) fn record(
         say(&format!("warning: the facts of this host are not known: {error}\n"));
         HostFacts::default()
     });
-    // What is not the same in all cells is told by the table of differences.
-    let mut values: HashMap<(&str, &str), (&str, usize)> = HashMap::new();
-    for (name, node) in plan.cells.iter().flat_map(|cell| &cell.nodes) {
-        for (setting, planned) in &node.settings {
-            let (value, cells) = values.entry((name, setting)).or_insert((&planned.value, 0));
-            *cells += usize::from(*value == planned.value);
-        }
-    }
-    let same = |name: &str, setting: &str| values.get(&(name, setting)).is_some_and(|(_, n)| *n == plan.cells.len());
     let mut builds = IndexMap::new();
     let mut settings: IndexMap<String, IndexMap<String, PlannedSetting>> = IndexMap::new();
-    for cell in &plan.cells {
-        for (name, node) in &cell.nodes {
-            builds.entry(name.clone()).or_insert_with(|| build(node));
-            let own = settings.entry(name.clone()).or_default();
-            for (setting, planned) in &node.settings {
-                if !same(name, setting) {
-                    continue;
-                }
-                let origin = match &planned.origin {
-                    Origin::Spec(span) => sources.locate(*span),
-                    Origin::Runner(reason) => format!("the runner's default: {reason}"),
-                };
-                own.insert(setting.clone(), PlannedSetting { value: planned.value.clone(), origin });
-            }
-        }
+    for (name, node) in plan.cells.iter().flat_map(|cell| &cell.nodes) {
+        builds.entry(name.clone()).or_insert_with(|| build(node));
+        settings.entry(name.clone()).or_default();
+    }
+    // What is not the same in all cells is told by the table of differences.
+    for (name, setting, planned) in plan.common_settings() {
+        let origin = match &planned.origin {
+            Origin::Spec(span) => sources.locate(*span),
+            Origin::Runner(reason) => format!("the runner's default: {reason}"),
+        };
+        let own = settings.entry(name.to_owned()).or_default();
+        own.insert(setting.to_owned(), PlannedSetting { value: planned.value.clone(), origin });
     }
     RunRecord {
         format: FORMAT,

@@ -5,6 +5,7 @@ use std::fmt;
 use indexmap::IndexMap;
 
 use super::evidence::Evidence;
+use crate::text::copy_number;
 
 /// A label of a metric; left out, it sums or pools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -214,9 +215,7 @@ impl Labels {
     pub fn admit(&self, dim: Dim, name: &str) -> bool {
         self.value(dim).is_none_or(|wanted| match wanted.strip_suffix('*') {
             None => wanted == name,
-            Some(base) => name
-                .strip_prefix(base)
-                .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())),
+            Some(base) => copy_number(name, base).is_some(),
         })
     }
 
@@ -316,3 +315,25 @@ pub const RMGRS: &[&str] = &[
     "Generic",
     "LogicalMessage",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_means_one_or_all_copies_or_whatever_is_there() {
+        let labels = |wanted: &str| Labels(vec![(Dim::Node, wanted.to_owned())]);
+        let admits = |wanted: &str, name: &str| labels(wanted).admit(Dim::Node, name);
+        assert!(admits("s", "s") && !admits("s", "s1") && !admits("s1", "s12"));
+        assert!(admits("s*", "s1") && admits("s*", "s12"));
+        for other in ["s", "s*", "s0", "s007", "s1a", "ss1", "x1"] {
+            assert!(!admits("s*", other), "{other}");
+        }
+        assert!(Labels::default().admit(Dim::Node, "s") && labels("s").admit(Dim::Subscription, "x"));
+
+        let all = IndexMap::from(["p", "s1", "s", "s2"].map(|name| (name.to_owned(), name)));
+        assert_eq!(labels("s*").among(Dim::Node, &all), Ok(vec![&"s1", &"s2"]));
+        assert_eq!(Labels::default().among(Dim::Node, &all).map(|found| found.len()), Ok(4));
+        assert_eq!(labels("x*").among(Dim::Node, &all), Err(Absent::NoSuch(Dim::Node, "x*".to_owned())));
+    }
+}

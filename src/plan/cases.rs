@@ -24,8 +24,8 @@ pub fn place<'a>(scenario: Option<&str>, point: impl Iterator<Item = (&'a str, S
     scenario.map(|name| ("scenario", name.to_owned())).into_iter().chain(point).collect()
 }
 
-/// Each value once, with the fewest axes that tell where it holds: an axis is left out, the last ones first, if those that
-/// are left still tell everything.
+/// Each value once, with no more axes than tell where it holds: an axis is left out, the last ones first, if those that
+/// are left still tell everything. Another order of leaving out might have left fewer.
 pub fn cases<'a>(cells: &[(Place<'_>, &'a str)]) -> Vec<Case<'a>> {
     let axes: Vec<&str> =
         cells.iter().flat_map(|(place, _)| place).map(|(axis, _)| *axis).collect::<IndexSet<_>>().into_iter().collect();

@@ -117,7 +117,10 @@ fn check_two_phase(scenario: &Scenario, tell: &mut dyn FnMut(Issue)) {
                     option.value_span,
                     "max_prepared_transactions is 0 there",
                 )
-                .help(format!("add max_prepared_transactions = 64 under [nodes.{}.settings]", subscription.node)),
+                .help(format!(
+                    "add max_prepared_transactions = 64 under [nodes.{}.settings]",
+                    scenario.numbered.node_table(&subscription.node)
+                )),
             );
         }
     }
@@ -153,4 +156,56 @@ fn check_circles(scenario: &Scenario, major: &dyn Fn(&str) -> Option<u32>, tell:
 
 fn is_on(value: &str) -> bool {
     ["true", "on", "yes", "1"].contains(&value.to_lowercase().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::facts::Facts;
+    use super::super::plan;
+    use crate::spec::{Options, Read, read};
+    use crate::text::source::SourceMap;
+
+    #[test]
+    fn what_a_copy_lacks_is_added_to_the_table_that_it_is_a_copy_of() {
+        let text = r#"
+title = "t"
+[nodes.p]
+count = 2
+[nodes.s]
+count = 2
+[[setup]]
+name = "table"
+nodes = "all"
+sql = "CREATE TABLE t (id int PRIMARY KEY)"
+[publications.first]
+node = "p1"
+tables = ["t"]
+[subscriptions.feed]
+count = 2
+node = "s{{ number }}"
+publications = ["first"]
+options = { two_phase = true }
+[[phases]]
+name = "wait"
+hold = "1s"
+"#;
+        let mut sources = SourceMap::default();
+        sources.add("s.toml", text.to_owned());
+        let Read::Done(spec, mut issues) = read(Path::new("s.toml"), &sources, Options::default()) else {
+            panic!("all texts are there");
+        };
+        plan(&spec, &sources, &Facts::default(), &mut issues);
+        let mut help: Vec<&str> = issues.as_slice().iter().filter_map(|issue| issue.help.as_deref()).collect();
+        help.sort_unstable();
+        help.dedup();
+        assert_eq!(
+            help,
+            [
+                "add max_prepared_transactions = 64 under [nodes.s.settings]",
+                "add wal_level = \"logical\" under [nodes.p.settings]"
+            ]
+        );
+    }
 }

@@ -11,6 +11,7 @@ mod difference;
 mod digest;
 pub mod display;
 pub mod estimate;
+mod facets;
 pub mod facts;
 pub mod instruction;
 mod node;
@@ -25,7 +26,7 @@ mod since;
 pub mod sql;
 mod warnings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -153,6 +154,27 @@ impl Plan {
     /// [`Plan::by_version`], a line each.
     pub fn by_version_lines(&self) -> Vec<String> {
         by_version::lines(&self.by_version)
+    }
+
+    /// Settings of nodes that hold wherever there is the node: node, name and value. Those that are told as differences
+    /// between cells, be it under a node's own name or that of all copies, are not among them.
+    pub fn common_settings(&self) -> Vec<(&str, &str, &PlannedSetting)> {
+        let differ: HashSet<&str> = self.differences.iter().map(|difference| difference.what.as_str()).collect();
+        let mut seen = HashSet::new();
+        let mut out = Vec::new();
+        for cell in &self.cells {
+            for (name, node) in &cell.nodes {
+                let all = format!("{}*", cell.scenario.numbered.node_table(name));
+                for (setting, planned) in &node.settings {
+                    if seen.insert((name.as_str(), setting.as_str()))
+                        && [name, &all].iter().all(|name| !differ.contains(facets::of_node(name, setting).as_str()))
+                    {
+                        out.push((name.as_str(), setting.as_str(), planned));
+                    }
+                }
+            }
+        }
+        out
     }
 }
 

@@ -207,6 +207,6 @@ fn check_logical(name: &str, node: &Node, scenario: &Scenario, tell: &mut dyn Fn
     tell(
         Issue::new(Code::Impossible, format!("`{name}` {what}, which needs wal_level = \"logical\""), span, found)
             .also(cause, label)
-            .help(format!("add wal_level = \"logical\" under [nodes.{name}.settings]")),
+            .help(format!("add wal_level = \"logical\" under [nodes.{}.settings]", scenario.numbered.node_table(name))),
     );
 }

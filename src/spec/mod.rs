@@ -252,6 +252,7 @@ pub fn read_at_points(root: &Path, sources: &SourceMap, options: Options, points
         return Read::Missing(missing);
     }
     tell_no_phases(root, sources, &laid, &raws, &mut issues);
+    numbered::tell_mistakable(&raws, &mut issues);
 
     let mut scope = bare_scope(&mut engine, &mut issues, &mut missing);
     scope.vars = vars::variables("", &base.vars, &[], scope.engine, &base_unread, |_| {});

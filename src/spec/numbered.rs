@@ -2,10 +2,11 @@
 //! several. In the templates of a copy the variable `number` is its number.
 
 use super::field::{At, Field, Named};
+use super::root::RawSpec;
 use super::scalar::{Number, Text};
 use super::scope::{Kind, Scope};
 use super::unread::Unread;
-use crate::text::{Code, Issue};
+use crate::text::{Code, Issue, Issues, copy_number};
 
 /// The variable that tells a copy from the others.
 pub(super) const NUMBER: &str = "number";
@@ -47,7 +48,7 @@ pub(super) fn copies<'r, T: Numbered>(raw: &'r Named<T>, scope: &mut Scope<'_, '
             out.push(Copy { name: base.clone(), base, raw: at, number: None });
             continue;
         }
-        let count = count(base, at, scope).filter(|_| is_unmistakable(base, raw, scope));
+        let count = count(base, at, scope);
         if count.is_none() {
             scope.unread.note(None, [T::KIND.words().2, &base.value, COUNT]);
         }
@@ -62,21 +63,34 @@ pub(super) fn copies<'r, T: Numbered>(raw: &'r Named<T>, scope: &mut Scope<'_, '
     out
 }
 
-/// Whether no other table has the name of a copy, even where there are fewer: `NAME*` must mean the copies and nothing
-/// else. One that has is told.
-fn is_unmistakable<T>(base: &At<String>, raw: &Named<T>, scope: &mut Scope<'_, '_>) -> bool {
-    let digits = |name: &str| {
-        let rest = name.strip_prefix(base.value.as_str()).filter(|rest| !rest.is_empty());
+/// Tells what is called like a copy, wherever in the spec and however many copies there are: `NAME*` must mean the copies
+/// and nothing else. A slot is called like a subscription, whose slot has its name.
+pub(super) fn tell_mistakable(raws: &[(RawSpec, Unread)], issues: &mut Issues) {
+    let digits = |name: &str, base: &str| {
+        let rest = name.strip_prefix(base).filter(|rest| !rest.is_empty());
         rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    let Some((other, _)) = raw.iter().find(|(other, _)| digits(&other.value)) else { return true };
-    let message = format!("`{}` has the name of a copy of `{}`", other.value, base.value);
-    scope.tell(
-        Issue::new(Code::Both, message, other.span, "this")
-            .also(base.span, "numbered by its `count`")
-            .help("rename one of them"),
+    let mut tell = |bases: Vec<&At<String>>, others: Vec<&At<String>>| {
+        for base in bases {
+            for other in others.iter().filter(|other| digits(&other.value, &base.value)) {
+                let message = format!("`{}` has the name of a copy of `{}`", other.value, base.value);
+                issues.push(
+                    Issue::new(Code::Both, message, other.span, "this")
+                        .also(base.span, "numbered by its `count`")
+                        .help("rename one of them"),
+                );
+            }
+        }
+    };
+    let raws = || raws.iter();
+    tell(
+        raws().flat_map(|(raw, unread)| bases(&raw.nodes, unread, true)).collect(),
+        raws().flat_map(|(raw, _)| raw.nodes.keys()).collect(),
     );
-    false
+    tell(
+        raws().flat_map(|(raw, unread)| bases(&raw.subscriptions, unread, true)).collect(),
+        raws().flat_map(|(raw, _)| raw.subscriptions.keys().chain(raw.slots.keys())).collect(),
+    );
 }
 
 fn count<T: Numbered>(base: &At<String>, at: &At<T>, scope: &mut Scope<'_, '_>) -> Option<u64> {
@@ -135,7 +149,11 @@ pub(super) fn resolve(kind: Kind, name: &At<Text>, scope: &mut Scope<'_, '_>) ->
                 format!("none under [{tables}] with `count`"),
             );
             scope.tell(if bases.is_empty() {
-                issue.help(format!("give [{tables}.{base}] a `count`, or name each by itself"))
+                issue.help(if base.is_empty() {
+                    "name each by itself; NAME* means the copies of a table with `count`".to_owned()
+                } else {
+                    format!("give [{tables}.{base}] a `count`, or name each by itself")
+                })
             } else {
                 issue.suggest(&name.value.0, bases.iter().map(String::as_str))
             });
@@ -156,18 +174,13 @@ pub(super) fn bases<'r, T: Numbered>(raw: &'r Named<T>, unread: &Unread, numbere
 
 /// Whether a name is that of a copy of `base`, or stands for all of them.
 pub(super) fn is_copy(name: &str, base: &str) -> bool {
-    name.strip_prefix(base).is_some_and(|number| {
-        number == "*" || !number.is_empty() && !number.starts_with('0') && number.bytes().all(|b| b.is_ascii_digit())
-    })
+    copy_number(name, base).is_some() || name.strip_suffix('*') == Some(base)
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use proptest::prelude::*;
-
-    use super::is_copy;
     use crate::spec::scenario::Action;
     use crate::spec::{Options, Read, Spec, read};
     use crate::text::source::SourceMap;
@@ -257,6 +270,7 @@ columns = [{ title = "all", value = "load.cpu{node=s*}" }, { title = "third", va
     #[test]
     fn mistakes_with_counts_are_told_once_with_a_way_out() {
         let counts = "count = \"{{ standbys }}\"\nsettings";
+        let slot = |name: &str| format!("[slots.{name}]\nnode = \"p\"\nplugin = \"test_decoding\"\n[workloads.w]");
         for (from, to, expected) in [
             (
                 "\"s{{ number }}\"",
@@ -273,6 +287,17 @@ columns = [{ title = "all", value = "load.cpu{node=s*}" }, { title = "third", va
             ),
             ("[nodes.x]", "[nodes.s2]\n[nodes.x]", &[("`s2` has the name of a copy of `s`", "rename one of them")]),
             ("[nodes.x]", "[nodes.s7]\ncount = 1\n[nodes.x]", &[("`s7` has the name of a copy of `s`", "rename")]),
+            ("[nodes.x]", "[nodes.s007]\n[nodes.x]", &[("`s007` has the name of a copy of `s`", "rename")]),
+            // The slot of a subscription has its name, so that `feed*` would mean this one too.
+            ("[workloads.w]", &slot("feed9"), &[("`feed9` has the name of a copy of `feed`", "rename one of them")]),
+            ("[workloads.w]", &slot("feed2"), &[("`feed2` has the name of a copy of `feed`", "rename one of them")]),
+            // Even where the copies are left out of the only scenario that has the other.
+            (
+                "[[report.tables]]",
+                "[[scenarios]]\nname = \"a\"\n[[scenarios]]\nname = \"b\"\nwithout = [\"nodes.s\", \"subscriptions.feed\", \
+                 \"setup.table\", \"phases.drain\", \"nodes.p.synchronous\"]\n[scenarios.nodes.s5]\n[[report.tables]]",
+                &[("`s5` has the name of a copy of `s`", "rename one of them")],
+            ),
             (
                 "[vars]",
                 "[vars]\nnumber = 1",
@@ -288,6 +313,12 @@ columns = [{ title = "all", value = "load.cpu{node=s*}" }, { title = "third", va
             ("node=s*", "node=x*", &[("there is no node `x*`", "")]),
             ("node=s*", "node=feed1", &[("there is no node `feed1`", "`s*`")]),
             ("any = 1", "any = 2", &[("2 must confirm, and 1 can", "lower it")]),
+            (
+                "\"subscriptions.spare\", \"subscriptions.feed*\", \"subscriptions.spare\"",
+                "\"subscriptions.feed*\"",
+                &[("1 must confirm, and 0 can", "leave `synchronous` out")],
+            ),
+            ("\"p\", \"s*\", \"x\", \"p\"", "\"*\"", &[("there are no numbered nodes `*`", "choose one of `s*`")]),
         ] {
             let text = SPEC.replacen(from, to, 1);
             assert_ne!(text, SPEC, "{from}");
@@ -298,16 +329,6 @@ columns = [{ title = "all", value = "load.cpu{node=s*}" }, { title = "third", va
                     .zip(expected)
                     .all(|(told, (message, help))| told.0 == *message && told.1.contains(help));
             assert!(same, "{to}: {issues:#?}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_copy_is_its_base_and_a_number(base in "[a-z][a-z0-9_]{0,8}", number in 1u64..5_000) {
-            let (copy, all) = (format!("{base}{number}"), format!("{base}*"));
-            prop_assert!(is_copy(&copy, &base) && is_copy(&all, &base));
-            let padded = format!("{base}0{number}");
-            prop_assert!(!is_copy(&base, &base) && !is_copy(&padded, &base));
         }
     }
 }

@@ -8,7 +8,7 @@ use super::scope::Chosen;
 use super::tables::builds::Build;
 use super::unread::Unread;
 use crate::script::Builtin;
-use crate::text::Span;
+use crate::text::{Span, copy_number};
 
 /// Everything that holds for one cell.
 #[derive(Clone, Debug)]
@@ -50,6 +50,13 @@ pub struct Numbered {
     pub nodes: IndexMap<String, u64>,
     /// Subscriptions.
     pub subscriptions: IndexMap<String, u64>,
+}
+
+impl Numbered {
+    /// The table under `[nodes]` that a node is written in: of a copy the numbered one.
+    pub fn node_table<'a>(&'a self, node: &'a str) -> &'a str {
+        self.nodes.keys().find(|base| copy_number(node, base).is_some()).map_or(node, String::as_str)
+    }
 }
 
 /// Stands for a node's name that could not be read, in a cell that cannot be run. No node has it.
@@ -455,15 +462,17 @@ pub struct Phase {
 impl Scenario {
     /// Whether a setting of a node is written but could not be read: then nobody knows that it is not there.
     pub fn setting_unread(&self, node: &str, setting: &str) -> bool {
-        self.unread.covers(&["nodes", node, "settings", setting])
+        let table = self.numbered.node_table(node);
+        self.unread.covers(&["nodes", table, "settings", setting])
             || self.unread.covers(&["postgres", "settings", setting])
     }
 
     /// Whether the version or folder of a node is written but could not be read: then nobody knows its server.
     pub fn server_unread(&self, node: &str) -> bool {
+        let table = self.numbered.node_table(node);
         ["version", "bin"]
             .iter()
-            .any(|key| self.unread.covers(&["nodes", node, key]) || self.unread.covers(&["postgres", key]))
+            .any(|key| self.unread.covers(&["nodes", table, key]) || self.unread.covers(&["postgres", key]))
     }
 
     /// The phase that creates a subscription; `None` for one that the building creates.

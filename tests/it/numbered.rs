@@ -71,6 +71,7 @@ fn one_publisher_feeds_as_many_subscribers_as_the_axis_says() {
     let settings = &report["run"]["settings"];
     assert_eq!(settings["publisher"]["fsync"]["value"], "off");
     assert!(settings["s1"]["work_mem"].is_null(), "{settings:#}");
+    assert!(settings["s1"]["maintenance_work_mem"].is_null(), "there is none where nobody subscribes: {settings:#}");
     let differing = report["differences"].to_string();
     assert!(differing.contains("s*: work_mem") && !differing.contains("s1:"), "{differing}");
     let figure = |row: usize, column: usize| report["tables"][0]["rows"][row]["cells"][column]["value"].as_f64();

@@ -82,7 +82,7 @@ pub(in crate::spec) struct RawSynchronous {
     any: Field<Count>,
     /// Members in order, such as `["subscriptions.items"]`.
     #[schemars(required)]
-    of: Vec<At<String>>,
+    of: Vec<At<Templated<Text>>>,
 }
 
 /// Settings that the runner itself must decide, with the reason.
@@ -223,7 +223,8 @@ fn synchronous(
     }
     let mut of = Vec::new();
     for member in &raw.of {
-        let text = member.value.as_str();
+        let Some(member) = scope.at(member) else { continue };
+        let text = member.value.0.as_str();
         let Some(name) = text.strip_prefix("subscriptions.") else {
             if text.starts_with("standbys.") {
                 scope.tell(crate::spec::scope::not_yet("standbys", "physical replication", member.span));
@@ -258,10 +259,13 @@ fn synchronous(
     let wanted = u32::try_from(number.value.0).unwrap_or(u32::MAX);
     if !scope.failed && wanted as usize > of.len() {
         let message = format!("{wanted} must confirm, and {} can", of.len());
-        scope.tell(
-            Issue::new(Code::Impossible, message, number.span, "commits would wait for ever")
-                .help("lower it, or name more in `of`"),
-        );
+        scope.tell(Issue::new(Code::Impossible, message, number.span, "commits would wait for ever").help(
+            if of.is_empty() {
+                "leave `synchronous` out of a scenario that has none of them (`without`), or let `count` be 1 or more"
+            } else {
+                "lower it, or name more in `of`"
+            },
+        ));
     }
     Some(Synchronous { any, number: wanted, of, span: at.span })
 }

@@ -1,5 +1,6 @@
 //! `[[phases]]` and `[windows]`: one clock each, and names for consecutive ones.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -111,16 +112,15 @@ pub(in crate::spec) fn lower(raw: &[At<RawPhase>], scope: &mut Scope<'_, '_>) ->
 /// A subscription is created once, before anything else is done with it, and not where the marker would be committed
 /// before.
 fn check_created(phases: &[Phase], scope: &mut Scope<'_, '_>) {
-    let named = |action: &Action| match action {
-        Action::Create(name) | Action::Disable(name) | Action::Enable(name) | Action::Refresh(name) => {
-            Some(name.clone())
-        }
-        Action::Sql { .. } | Action::Checkpoint(_) => None,
-    };
-    let steps: Vec<&Step> = phases.iter().flat_map(|phase| phase.prepare.iter().chain(&phase.start)).collect();
-    for (index, step) in steps.iter().enumerate() {
-        let Action::Create(name) = &step.action else { continue };
-        if let Some(before) = steps[..index].iter().find(|before| named(&before.action).as_ref() == Some(name)) {
+    let mut first: HashMap<&str, &Step> = HashMap::new();
+    for step in phases.iter().flat_map(|phase| phase.prepare.iter().chain(&phase.start)) {
+        let (Action::Create(name) | Action::Disable(name) | Action::Enable(name) | Action::Refresh(name)) =
+            &step.action
+        else {
+            continue;
+        };
+        let before = *first.entry(name).or_insert(step);
+        if matches!(step.action, Action::Create(_)) && !std::ptr::eq(before, step) {
             let message = format!("subscription `{name}` is created after something was done with it");
             scope.tell(
                 Issue::new(Code::Impossible, message, step.span, "created here")

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
 use crate::spec::field::{At, Field, Named, Templated};
+use crate::spec::numbered::is_copy;
 use crate::spec::scalar::{Flag, OneOf, Setting, Text, Word};
 use crate::spec::scenario::{Consumer, OptionValue, Publication, Slot, SlotOption, UNREAD_NAME};
 use crate::spec::scope::{Chosen, Kind, Scope};
@@ -116,8 +117,9 @@ pub(in crate::spec) fn lower(
         let raw = &at.value;
         let owner = format!("slot `{}`", name.value);
         let place = (at.span, name.span);
-        // The slot of a subscription has the subscription's name.
-        if scope.names.subscriptions.contains(&name.value) {
+        // The slot of a subscription has the subscription's name. One called like a copy is told of the whole spec.
+        let like_copy = scope.names.counted(Kind::Subscription).any(|(base, _)| is_copy(&name.value, base));
+        if !like_copy && scope.names.subscriptions.contains(&name.value) {
             let issue = Issue::new(
                 Code::BadName,
                 format!("`{}` is both a slot and a subscription", name.value),

@@ -176,6 +176,7 @@ pub struct ResumeArgs {
 const RESUME_HELP: &str = "\
 The spec and its flags are read from the folder, as they were. Runs that are valid stay; those that failed, were
 interrupted or are missing are run, and what was stored of them before is kept in DIR/superseded and counts nowhere.
+Of a paired comparison whole pairs are run, as many as it still needs; one that is done keeps what failed in it.
 Refused if the same would not be run again: another PostgreSQL, another client program.
 
 Call it from the folder that the run was started in. Exit codes are those of a run.";

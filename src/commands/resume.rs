@@ -3,16 +3,21 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use indexmap::IndexMap;
+
 use super::run::{self, Going, Planned};
 use super::texts;
 use super::{Refused, out, report, runtime, say};
 use crate::cli::ResumeArgs;
+use crate::plan::Plan;
 use crate::plan::facts::Facts;
+use crate::plan::paired::PairedPlan;
 use crate::plan::shard::Shard;
+use crate::results::pairs::{Cells, Next, Progress};
 use crate::results::record::turn_name;
 use crate::results::store::{Store, StoreError};
-use crate::results::{Call, Outcome, Sample, pairs};
-use crate::spec::Options;
+use crate::results::{Call, Sample};
+use crate::spec::{Comparison, Options};
 
 pub(super) fn resume(arguments: &ResumeArgs) -> Result<u8, Refused> {
     runtime()?.block_on(go_on(arguments))
@@ -48,6 +53,7 @@ async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
         run::take_share(&mut plan, &spec, Shard { number, of: shares.of.max(1) }, &mut comparisons);
     }
     let samples = store.samples().map_err(wrong)?;
+    // What is run anew, with the name of its logs, is set aside.
     let (kept, aside): (Vec<Sample>, Vec<(Sample, String)>) = match &plan.paired {
         None => {
             let done: BTreeSet<(&str, u32)> = samples
@@ -63,24 +69,17 @@ async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
             (kept.into_iter().cloned().collect(), aside)
         }
         Some(paired) => {
-            // A pair that is not whole is run again whole.
-            let whole = pairs::whole(&plan, paired, &samples);
-            let of_whole = |sample: &Sample| {
-                paired.comparisons.iter().enumerate().any(|(index, own)| {
-                    let mine = [own.of, own.to].iter().any(|cell| plan.cells[*cell].name == sample.cell);
-                    mine && whole.contains(&(index, sample.round))
-                })
-            };
-            // A disturbed one stays: it counts nowhere, but among those that were begun.
-            let stays = |sample: &&Sample| of_whole(sample) || matches!(sample.outcome, Outcome::Disturbed { .. });
-            let (kept, aside): (Vec<&Sample>, Vec<&Sample>) = samples.iter().partition(stays);
             let logs = |sample: &Sample| turn_name(sample.round, &sample.cell, sample.round);
-            let aside = aside.into_iter().map(|sample| (sample.clone(), logs(sample))).collect();
-            (kept.into_iter().cloned().collect(), aside)
+            let (kept, aside) = run_anew(&plan, paired, samples);
+            (kept, aside.into_iter().map(|sample| (sample.clone(), logs(&sample))).collect())
         }
     };
-    if plan.turns.is_empty() && plan.paired.is_none() {
-        say("nothing is left to run: every run is there and valid\n");
+    let over = match &plan.paired {
+        None => plan.turns.is_empty().then(|| "every run is there and valid".to_owned()),
+        Some(paired) => done(&plan, paired, comparisons.as_deref(), &kept),
+    };
+    if let Some(why) = over {
+        say(&format!("nothing is left to run: {why}\n"));
         if record.finished.is_none() {
             record.finished = Some(jiff::Timestamp::now().to_string());
         }
@@ -115,6 +114,48 @@ async fn go_on(arguments: &ResumeArgs) -> Result<u8, Refused> {
     say(&format!("{}: {left}, results in {}\n", spec.title, store.dir().display()));
     let going = Going { store, spec, plan, installations, stop, comparisons, before: kept, whole };
     Box::pin(run::go(going, lab, record, (arguments.keep, arguments.strict), &pg_bin)).await
+}
+
+/// How far each comparison has come.
+fn progress(plan: &Plan, paired: &PairedPlan, samples: &[Sample]) -> Vec<Progress> {
+    let side = |index: usize| (plan.cells[index].name.as_str(), &*plan.cells[index].scenario);
+    let cells = |own: &Comparison| Cells { of: side(own.of), to: side(own.to) };
+    paired.comparisons.iter().map(|own| Progress::of(cells(own), paired, samples)).collect()
+}
+
+/// Samples that stay, and those of pairs that are run anew, whole.
+fn run_anew(plan: &Plan, paired: &PairedPlan, samples: Vec<Sample>) -> (Vec<Sample>, Vec<Sample>) {
+    let aside: Vec<BTreeSet<u32>> =
+        progress(plan, paired, &samples).iter().map(|progress| progress.set_aside(paired)).collect();
+    let stays = |sample: &Sample| {
+        !paired.comparisons.iter().zip(&aside).any(|(own, aside)| {
+            let mine = [own.of, own.to].iter().any(|cell| plan.cells[*cell].name == sample.cell);
+            mine && aside.contains(&sample.round)
+        })
+    };
+    samples.into_iter().partition(stays)
+}
+
+/// Why no comparison needs another pair; `None` if one does.
+fn done(plan: &Plan, paired: &PairedPlan, own: Option<&[usize]>, samples: &[Sample]) -> Option<String> {
+    let mut ends: IndexMap<&str, usize> = IndexMap::new();
+    for (index, progress) in progress(plan, paired, samples).iter().enumerate() {
+        if own.is_some_and(|own| !own.contains(&index)) {
+            continue;
+        }
+        let why = match progress.next(paired) {
+            Next::Pair(_) => return None,
+            Next::Narrow => "narrow enough",
+            Next::Most => "with the most pairs",
+            Next::OutOfAttempts => "with all pairs begun that may be, too many of them disturbed",
+        };
+        *ends.entry(why).or_default() += 1;
+    }
+    if ends.is_empty() {
+        return Some("this shard has no comparison".to_owned());
+    }
+    let told: Vec<String> = ends.iter().map(|(why, count)| format!("{count} {why}")).collect();
+    Some(format!("every comparison is done ({})", told.join("; ")))
 }
 
 /// Refuses what would not be the same run, saying what has changed since.

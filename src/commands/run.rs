@@ -213,6 +213,10 @@ pub(super) async fn go(
     (keep, strict): (bool, bool),
     pg_bin: &[PathBuf],
 ) -> Result<u8, Refused> {
+    if let Some(why) = going.store.unlocked() {
+        let dir = going.store.dir().display();
+        say(&format!("warning: `{dir}` cannot be locked ({why}): let no other runner write into it\n"));
+    }
     let done = perform(&going, &lab, keep).await;
     let mut lab = lab.into_inner();
     let closed = if keep && done.is_ok() && !*going.stop.borrow() {

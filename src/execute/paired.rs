@@ -1,8 +1,6 @@
 //! A paired comparison: fresh pairs of servers until each comparison's interval is narrow enough, or the most are done.
 //! The rule is the plan's and the statistics'; here it is kept.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use tokio::sync::watch;
 
 use super::Surroundings;
@@ -11,11 +9,11 @@ use super::live::{Beside, Live};
 use super::sitting::{Sides, SittingResult, Slice, now, sitting};
 use crate::plan::paired::{PairedPlan, Side};
 use crate::plan::{Cell, Plan};
-use crate::results::pairs::{Cells, effects, whole_pairs};
+use crate::results::pairs::{Cells, Next, Progress};
 use crate::results::record::{FORMAT, turn_name};
 use crate::results::{Outcome, Sample, SliceRecord};
 use crate::spec::Comparison;
-use crate::stats::{Next, StopRule, paired_estimate};
+use crate::stats::{StopRule, paired_estimate};
 
 /// Runs pairs in rounds, one of each comparison that still needs one, and hands each slice over when its pair has ended.
 /// Pairs that are there whole already (from a run that is gone on with) are taken as they are.
@@ -27,35 +25,18 @@ pub async fn run(
     observe: &mut dyn FnMut(Event<'_>),
     save: &mut dyn FnMut(&Sample) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
-    let rule = paired.rule();
-    let told = |samples: &[Sample], comparison: &Comparison| -> BTreeMap<u32, f64> {
+    let cells = |comparison: &Comparison| {
         let side = |index: usize| (plan.cells[index].name.as_str(), &*plan.cells[index].scenario);
-        let cells = Cells { of: side(comparison.of), to: side(comparison.to) };
-        let whole = whole_pairs(samples, cells, &paired.metric, paired.slices);
-        effects(&whole).into_iter().map(|(pair, effect)| (pair, effect.log_ratio)).collect()
+        Cells { of: side(comparison.of), to: side(comparison.to) }
     };
-    let mut ratios: Vec<BTreeMap<u32, f64>> =
+    let told = |samples: &[Sample], comparison: &Comparison| Progress::of(cells(comparison), paired, samples);
+    let mut progress: Vec<Progress> =
         paired.comparisons.iter().map(|comparison| told(&surroundings.before, comparison)).collect();
-    // Pairs that were begun before, and of each comparison how many ended otherwise than disturbed.
-    let cell = |index: usize| plan.cells[index].name.as_str();
-    let begun: BTreeSet<(&str, u32)> =
-        surroundings.before.iter().map(|sample| (sample.cell.as_str(), sample.round)).collect();
-    let before = |comparison: &Comparison, pair: u32| {
-        [comparison.of, comparison.to].iter().any(|index| begun.contains(&(cell(*index), pair)))
-    };
-    let done_before: Vec<Vec<u32>> = paired
-        .comparisons
-        .iter()
-        .map(|comparison| (1..=paired.attempts()).filter(|pair| before(comparison, *pair)).collect())
-        .collect();
-    let mut spent: Vec<u32> = ratios.iter().map(|own| u32::try_from(own.len()).unwrap_or(u32::MAX)).collect();
     let mut turn = surroundings.before.iter().map(|sample| sample.turn).max().unwrap_or(0);
     for pair in 1..=paired.attempts() {
         for index in paired.order(pair) {
-            let known: Vec<f64> = ratios[index].values().copied().collect();
             let here = surroundings.comparisons.as_ref().is_none_or(|own| own.contains(&index));
-            let over = spent[index] >= paired.most || rule.next(&known) != Next::More;
-            if !here || over || done_before[index].contains(&pair) {
+            if !here || progress[index].next(paired) != Next::Pair(pair) {
                 continue;
             }
             if *stop.borrow() {
@@ -67,13 +48,12 @@ pub async fn run(
             let cells = Sides { of: &plan.cells[comparison.of], to: &plan.cells[comparison.to] };
             let (result, notes) = one(comparison, cells, (paired, pair), surroundings, stop, observe).await;
             let complaint = result.complaint();
-            spent[index] += u32::from(!result.is_disturbed());
             let samples = samples(result, notes, cells, pair, &mut turn);
             for sample in &samples {
                 save(sample)?;
             }
-            ratios[index].extend(told(&samples, comparison));
-            let known: Vec<f64> = ratios[index].values().copied().collect();
+            progress[index].extend(told(&samples, comparison));
+            let known = progress[index].logs();
             let estimate = paired_estimate(&known, paired.confidence, StopRule::widening(known.len())).ok();
             let half = |low: f64, high: f64| (high / low).sqrt() - 1.0;
             let ratio = estimate.map(|own| (own.ratio, own.interval.map(|interval| half(interval.low, interval.high))));
@@ -82,7 +62,7 @@ pub async fn run(
                 pair,
                 whole: u32::try_from(known.len()).unwrap_or(u32::MAX),
                 ratio,
-                done: rule.next(&known) != Next::More || spent[index] >= paired.most || pair == paired.attempts(),
+                done: !matches!(progress[index].next(paired), Next::Pair(_)),
                 complaint: complaint.as_deref(),
                 seconds: began.elapsed().as_secs_f64(),
             }));

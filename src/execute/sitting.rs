@@ -69,14 +69,6 @@ pub struct SittingResult {
 }
 
 impl SittingResult {
-    /// Whether nothing went wrong with it but that something else took the machine.
-    pub fn is_disturbed(&self) -> bool {
-        let ends = [&self.sides.of.outcome, &self.sides.to.outcome];
-        let mut outcomes = self.slices.iter().map(|slice| &slice.outcome).chain(ends);
-        let disturbed = |outcome: &Outcome| matches!(outcome, Outcome::Disturbed { .. });
-        outcomes.clone().any(disturbed) && outcomes.all(|outcome| outcome.is_valid() || disturbed(outcome))
-    }
-
     /// Why the pair counts nowhere: the first thing that went wrong.
     pub fn complaint(&self) -> Option<String> {
         let slices = self.slices.iter().find_map(|slice| slice.outcome.complaint());
@@ -200,7 +192,8 @@ fn disturbed(phases: &IndexMap<String, PhaseRecord>, most: Option<f64>) -> Optio
     let most = most?;
     let host = || phases.values().filter_map(|phase| phase.evidence.host);
     let capacity: f64 = host().map(|host| host.capacity_seconds).sum();
-    let steal = host().map(|host| host.steal_seconds).sum::<f64>() / capacity;
+    // Where the host was not read nothing is known of it; the report says so.
+    let steal = if capacity > 0.0 { host().map(|host| host.steal_seconds).sum::<f64>() / capacity } else { 0.0 };
     (steal > most).then(|| Outcome::Disturbed {
         reason: format!(
             "the hypervisor took {:.1} % of the cores in a slice, and run.paired.steal allows {} %",

@@ -43,8 +43,8 @@ pub struct PairedPlan {
 }
 
 impl PairedPlan {
-    /// The comparison of a spec whose order is paired.
-    pub(super) fn of(spec: &Spec) -> Option<Self> {
+    /// The comparison of a spec whose order is paired; `None` if it has no `[compare]`.
+    pub fn of(spec: &Spec) -> Option<Self> {
         let compare = spec.compare.as_ref()?;
         let paired = &spec.run.paired;
         Some(Self {

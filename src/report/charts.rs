@@ -1,9 +1,11 @@
 //! The spec's charts, filled with figures and drawn.
 
+use indexmap::IndexSet;
 use serde::Serialize;
 
 use super::claims::CONFIDENCE;
 use super::figures::Runs;
+use super::format::listed;
 use super::pivot::{label, value, values};
 use super::svg::{
     self, Bar, BarSeries, Bars, Chart, Figure, LineSeries, Lines, LinesAxis, Phase, Stack, StackRow, Unit, ValueAxis,
@@ -11,6 +13,7 @@ use super::svg::{
 use crate::measure::metric::{CLIENT, CLIENTS_EXITED, ROLES};
 use crate::measure::{self, Dim, Evidence, NodeSeries, Quantity, Reference};
 use crate::results::Sample;
+use crate::spec::scenario::Body;
 use crate::spec::{ChartKind, ChartSpec, Course, LoweredCell, ReportTable};
 use crate::stats::mean_of_values;
 
@@ -37,11 +40,33 @@ pub(super) fn charts(runs: Runs<'_>) -> Vec<ChartView> {
         .zip(svg::file_names(&titles))
         .map(|(spec, file)| ChartView {
             title: spec.title.clone(),
-            note: spec.note.clone(),
+            note: with_unlogged(spec.note.clone(), spec, runs),
             file: format!("charts/{file}"),
             svg: svg::draw(&chart(spec, runs)),
         })
         .collect()
+}
+
+/// A note, with the loads that a chart of TPS over time leaves out, since nothing is known of them by the second.
+fn with_unlogged(note: Option<String>, spec: &ChartSpec, runs: Runs<'_>) -> Option<String> {
+    if !matches!(spec.kind, ChartKind::Lines(Course::Tps)) {
+        return note;
+    }
+    let cells = runs.spec.cells.iter().filter(|cell| spec.shown.holds(cell));
+    let loads = cells.flat_map(|cell| {
+        let run = |name: &String| {
+            let mut phases = cell.scenario.phases.iter().filter(|phase| phase.measure);
+            phases.any(|phase| matches!(&phase.body, Body::Run(loads) if loads.contains(name)))
+        };
+        cell.scenario.workloads.iter().filter(move |(name, _)| run(name))
+    });
+    let unlogged: IndexSet<String> =
+        loads.filter(|(_, load)| load.by_pgbench() && !load.log.value).map(|(name, _)| format!("`{name}`")).collect();
+    if unlogged.is_empty() {
+        return note;
+    }
+    let left_out = format!("without {}, run with log = false", listed(&unlogged.into_iter().collect::<Vec<_>>()));
+    Some(note.map_or(left_out.clone(), |note| format!("{} ({left_out})", note.trim_end())))
 }
 
 fn chart(spec: &ChartSpec, runs: Runs<'_>) -> Chart {
@@ -59,7 +84,7 @@ fn chart(spec: &ChartSpec, runs: Runs<'_>) -> Chart {
         ChartKind::Lines(_) => "the first valid run of each".to_owned(),
         ChartKind::Stack { value, .. } => format!("{}: medians by role", Quantity::Read(value.clone()).display()),
     };
-    let note = spec.note.clone().unwrap_or_else(|| about.clone());
+    let note = with_unlogged(spec.note.clone().or_else(|| Some(about.clone())), spec, runs).unwrap_or_default();
     Chart { title: spec.title.clone(), about, note, figure }
 }
 

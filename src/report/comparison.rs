@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::figures::Runs;
+use super::format::counted;
 use super::pivot::label;
-use super::redealt::{Redealt, redealt};
+use super::redealt::{Of, Redealt, redealt, too_few};
 use super::verdict_rules::{brief, rules};
 use crate::measure;
-use crate::results::pairs::{Cells, effects, whole_pairs};
+use crate::plan::paired::PairedPlan;
+use crate::results::pairs::{Cells, Next, Progress, effects, whole_pairs};
 use crate::spec::{Compare, Comparison as Pair, LoweredCell};
 use crate::stats::{
     Better, Comparison, Interval, Judged, PairEffect, PairedEstimate, StopRule, carry_over, joint_verdicts,
@@ -67,8 +69,20 @@ pub struct VerdictRow {
     pub sd_log: Option<f64>,
     /// Why the comparison is refused.
     pub refused: Option<String>,
+    /// Why it has fewer pairs than its rule asks for, although no further one would be begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub short: Option<Short>,
     /// Logarithm of the ratio of each pair or round, by its number.
     pub log_ratios: BTreeMap<u32, f64>,
+}
+
+/// Pairs that a comparison lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Short {
+    /// Whether these are fewer than the least.
+    pub below_least: bool,
+    /// How many there are and why, in words.
+    pub why: String,
 }
 
 impl VerdictRow {
@@ -122,6 +136,7 @@ struct Read<'a> {
     to: &'a LoweredCell,
     log_ratios: BTreeMap<u32, f64>,
     effects: Vec<PairEffect>,
+    short: Option<Short>,
 }
 
 /// Decides the verdict; `None` of a spec without `[compare]`, or where nothing is to be compared.
@@ -177,15 +192,15 @@ pub(super) fn comparison(runs: Runs<'_>, aa: bool) -> Option<ComparisonView> {
                 smallest: sd_log.and_then(|sd| smallest_difference(sd * judged.widening, logs.len(), level / cells)),
                 sd_log,
                 refused,
+                short: own.short.clone(),
                 log_ratios: own.log_ratios.clone(),
             }
         })
         .collect();
-    // A round has two runs.
-    let slices = if runs.is_paired() { 2 * paired.slices.value } else { 2 };
+    let of = rule.map_or(Of::Rounds(compare.confidence), |rule| Of::Pairs(rule, 2 * paired.slices.value));
     let recorded: Vec<Vec<f64>> = judged.iter().map(|own| own.log_ratios.clone()).collect();
-    let redealt = if aa { redealt(&recorded, slices, stop) } else { None };
-    let told = redealt.iter().map(Redealt::words);
+    let redealt = if aa { redealt(&recorded, of) } else { None };
+    let told = aa.then(|| redealt.as_ref().map_or_else(|| too_few(of), Redealt::words));
     let side = |cell: &LoweredCell, value: &str| label(&[cell], &compare.axis, value);
     Some(ComparisonView {
         of: side(first.of, &compare.of),
@@ -207,7 +222,8 @@ fn read<'a>(pair: Pair, compare: &Compare, runs: Runs<'a>) -> Read<'a> {
         let whole = whole_pairs(runs.samples, cells, &compare.metric, slices);
         let found = effects(&whole);
         let log_ratios = found.iter().map(|(pair, effect)| (*pair, effect.log_ratio)).collect();
-        return Read { pair, of, to, log_ratios, effects: found.into_values().collect() };
+        let short = PairedPlan::of(runs.spec).and_then(|plan| short(&Progress::of(cells, &plan, runs.samples), &plan));
+        return Read { pair, of, to, log_ratios, effects: found.into_values().collect(), short };
     }
     let others = runs.rounds(&to.name);
     let ratio = |(round, own): (u32, Vec<_>)| {
@@ -216,7 +232,28 @@ fn read<'a>(pair: Pair, compare: &Compare, runs: Runs<'a>) -> Read<'a> {
         Some((round, (own / other).ln()))
     };
     let log_ratios = runs.rounds(&of.name).into_iter().filter_map(ratio).collect();
-    Read { pair, of, to, log_ratios, effects: Vec::new() }
+    Read { pair, of, to, log_ratios, effects: Vec::new(), short: None }
+}
+
+/// What a comparison lacks that will have no further pair. One that was under way when the run was stopped is run again.
+fn short(progress: &Progress, paired: &PairedPlan) -> Option<Short> {
+    let ended = progress.ended();
+    let next = ended.next(paired);
+    let (n, begun) = (ended.log_ratios.len(), ended.begun.len());
+    let below_least = n < paired.least as usize;
+    let over = next == Next::OutOfAttempts || (next == Next::Most && below_least);
+    let (disturbed, blank) = (ended.disturbed.len(), ended.blank.len());
+    let lost =
+        [(disturbed, "disturbed"), (begun - n - disturbed - blank, "failed"), (blank, "without a figure above zero")];
+    let lost: Vec<String> =
+        lost.iter().filter(|(count, _)| *count > 0).map(|(count, how)| format!("{count} {how}")).collect();
+    let wanted = if below_least {
+        format!("and at least {} are wanted", paired.least)
+    } else {
+        format!("which is not as many as ± {} % would need", (paired.until * 1e4).round() / 100.0)
+    };
+    let why = format!("{} of {begun} begun count, {wanted} ({})", counted(n, "pair"), lost.join(", "));
+    over.then_some(Short { below_least, why })
 }
 
 /// Why slices side by side are not to be trusted: what one side leaves behind shows in the other's next slice.

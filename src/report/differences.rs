@@ -6,7 +6,7 @@ use super::figures::Runs;
 use super::footnotes::{Footnote, Footnotes};
 use super::format::NONE;
 use crate::plan::cases::{Place, cases, place};
-use crate::results::RunRecord;
+use crate::results::{Difference, RunRecord};
 
 /// A longer text stands below the table, with a mark in its cell.
 const LONGEST: usize = 44;
@@ -49,8 +49,8 @@ pub(super) fn differences(run: &RunRecord, runs: Runs<'_>) -> DifferencesView {
     let scenarios: Vec<(String, String)> =
         runs.spec.cells.iter().map(|cell| (cell.name.clone(), cell.title.clone())).collect();
     let mut notes = Footnotes::default();
-    let rows: Vec<DifferenceRow> = run
-        .differences
+    let differing: Vec<&Difference> = run.differences.iter().filter(|own| is_one(own, &scenarios)).collect();
+    let rows: Vec<DifferenceRow> = differing
         .iter()
         .map(|difference| DifferenceRow {
             what: difference.what.clone(),
@@ -60,7 +60,7 @@ pub(super) fn differences(run: &RunRecord, runs: Runs<'_>) -> DifferencesView {
                 .collect(),
         })
         .collect();
-    let by_axes = by_axes(run, runs, &mut notes);
+    let by_axes = by_axes(&differing, runs, &mut notes);
     let instead = match (rows.is_empty(), scenarios.len()) {
         (false, _) => None,
         (true, 0 | 1) => Some("There is one scenario.".to_owned()),
@@ -93,8 +93,14 @@ pub(super) fn differences(run: &RunRecord, runs: Runs<'_>) -> DifferencesView {
     }
 }
 
+/// Whether it is one between these cells.
+fn is_one(difference: &Difference, cells: &[(String, String)]) -> bool {
+    let value = |(name, _): &(String, String)| difference.values.get(name).map_or(NONE, String::as_str);
+    cells.windows(2).any(|pair| value(&pair[0]) != value(&pair[1]))
+}
+
 /// None where the cells stand better beside one another.
-fn by_axes(run: &RunRecord, runs: Runs<'_>, notes: &mut Footnotes) -> Vec<[String; 3]> {
+fn by_axes(differing: &[&Difference], runs: Runs<'_>, notes: &mut Footnotes) -> Vec<[String; 3]> {
     let cells = &runs.spec.cells;
     if cells.len() < 3 || cells.iter().all(|cell| cell.point.is_empty()) {
         return Vec::new();
@@ -108,7 +114,7 @@ fn by_axes(run: &RunRecord, runs: Runs<'_>, notes: &mut Footnotes) -> Vec<[Strin
         })
         .collect();
     let mut lines = Vec::new();
-    for difference in &run.differences {
+    for difference in differing {
         let value = |name: &String| difference.values.get(name).map_or(NONE, String::as_str);
         let known: Vec<(Place<'_>, &str)> =
             cells.iter().zip(&places).map(|(cell, place)| (place.clone(), value(&cell.name))).collect();

@@ -2,14 +2,14 @@
 //!
 //! What an older record does not hold is left out, never guessed.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 
 use super::builds::{self, BuildsView};
 use super::figures::Runs;
 use super::format::{NONE, counted, figure, listed, range};
 use crate::measure::{HostFacts, Unit};
-use crate::results::RunRecord;
+use crate::results::{Build, RunRecord};
 use crate::spec::scenario::{Body, Phase, Scenario, Transport};
 use crate::stats::Summary;
 use crate::text::quantity::{format_bytes, format_duration};
@@ -58,7 +58,7 @@ pub(super) fn environment(run: &RunRecord, runs: Runs<'_>) -> EnvironmentView {
     line("Each run", building(runs));
     line("Set-up", made_once(runs));
     line("Phases", phases(runs));
-    line("PostgreSQL", builds(run, &versions));
+    line("PostgreSQL", builds(run, runs, &versions));
     line("Host", host(&run.host));
     line("Data folders", data_folders(run));
     for (key, choice) in &run.choices {
@@ -215,15 +215,29 @@ pub(super) fn versions_text(versions: &IndexMap<String, Vec<String>>) -> String 
     }
 }
 
-fn builds(run: &RunRecord, versions: &IndexMap<String, Vec<String>>) -> String {
-    let mut builds: IndexMap<String, Vec<&str>> = IndexMap::new();
-    for (node, build) in &run.builds {
-        builds.entry(with_origin(&build.version, &build.origin)).or_default().push(node);
+fn builds(run: &RunRecord, runs: Runs<'_>, versions: &IndexMap<String, Vec<String>>) -> String {
+    let mut builds: IndexMap<String, IndexSet<&str>> = IndexMap::new();
+    let mut add = |node, build: &Build, title: Option<&str>| {
+        let build = with_origin(&build.version, &build.origin);
+        let build = title.map_or(build.clone(), |title| format!("{title}, {build}"));
+        builds.entry(build).or_default().insert(node);
+    };
+    // Where they are not the same everywhere, all that a node has somewhere, by the spec's titles.
+    for (cell, nodes) in &run.builds_by_scenario {
+        let scenario = runs.spec.cells.iter().find(|own| own.name == *cell).map(|own| &own.scenario);
+        for (node, build) in nodes {
+            let named = scenario.and_then(|scenario| scenario.nodes.get(node)?.build.as_ref());
+            add(node, build, named.map(|(_, named)| named.title.as_str()));
+        }
+    }
+    if run.builds_by_scenario.is_empty() {
+        run.builds.iter().for_each(|(node, build)| add(node, build, None));
     }
     if builds.is_empty() {
         return versions_text(versions);
     }
-    let builds: Vec<String> = builds.into_iter().map(|(build, nodes)| format!("{}: {build}", listed(&nodes))).collect();
+    let nodes = |nodes: &IndexSet<&str>| listed(&nodes.iter().copied().collect::<Vec<_>>());
+    let builds: Vec<String> = builds.iter().map(|(build, own)| format!("{}: {build}", nodes(own))).collect();
     builds.join("; ")
 }
 

@@ -1,12 +1,12 @@
 //! What speaks against the figures: drift, stolen time, other load, clients that were the bottleneck; and what
 //! was planned and what it took.
 
-use std::collections::BTreeSet;
-
 use super::figures::Runs;
 use super::format::{as_written, counted, listed};
 use crate::measure::{Evidence, Quantity};
-use crate::results::{Outcome, RunRecord, Sample};
+use crate::plan::paired::PairedPlan;
+use crate::results::pairs::{Cells, Progress};
+use crate::results::{RunRecord, Sample};
 use crate::spec::scenario::Workload;
 use crate::stats::{Summary, drift};
 
@@ -29,6 +29,7 @@ pub(super) fn honesty(run: &RunRecord, runs: Runs<'_>) -> Vec<String> {
     let mut notes: Vec<String> = run.warnings.iter().map(|warning| format!("Warning: {warning}.")).collect();
     notes.extend(drifts(runs));
     notes.extend(stolen(runs));
+    notes.extend(unbounded(runs));
     notes.extend(disturbed(runs));
     notes.extend(others(runs));
     notes.extend(client_bound(runs));
@@ -118,24 +119,51 @@ fn stolen(runs: Runs<'_>) -> Option<String> {
     })
 }
 
-/// Pairs that were given up because of it.
-fn disturbed(runs: Runs<'_>) -> Option<String> {
-    let steal = runs.spec.run.paired.steal.as_ref()?;
-    let comparisons = runs.spec.comparisons();
-    let comparison = |sample: &Sample| {
-        let of = |index: usize| runs.spec.cells[index].name == sample.cell;
-        Some((comparisons.iter().position(|own| of(own.of) || of(own.to))?, sample.round))
-    };
-    let begun: BTreeSet<_> = runs.samples.iter().filter_map(comparison).collect();
-    let lost = runs.samples.iter().filter(|sample| matches!(sample.outcome, Outcome::Disturbed { .. }));
-    let lost: BTreeSet<_> = lost.filter_map(comparison).collect();
-    (!lost.is_empty()).then(|| {
+/// Slices in which nobody knows what it took, though it was bounded.
+fn unbounded(runs: Runs<'_>) -> Option<String> {
+    runs.spec.run.paired.steal.as_ref().filter(|_| runs.is_paired())?;
+    let measured = measured(runs);
+    let capacity = |evidence: &Evidence| evidence.host.map_or(0.0, |host| host.capacity_seconds);
+    let unknown = measured.iter().filter(|(_, evidence)| capacity(evidence) <= 0.0).count();
+    (unknown > 0).then(|| {
         format!(
-            "{} of {} begun count nowhere: the hypervisor took more than {} % of the cores in one of their slices \
-             (`run.paired.steal`).",
-            lost.len(),
-            counted(begun.len(), "pair"),
-            as_written(steal.value * 100.0)
+            "`run.paired.steal` was not kept in {unknown} of {}: what the hypervisor took could not be read there, and they \
+             count whatever it was.",
+            counted(measured.len(), "slice")
+        )
+    })
+}
+
+/// Pairs that were given up because of it, and in whose slices.
+fn disturbed(runs: Runs<'_>) -> Option<String> {
+    let steal = runs.spec.run.paired.steal.as_ref().filter(|_| runs.is_paired())?;
+    let plan = PairedPlan::of(runs.spec)?;
+    let (mut begun, mut lost, mut of, mut to) = (0, 0, 0, 0);
+    for pair in &plan.comparisons {
+        let (first, second) = (&runs.spec.cells[pair.of], &runs.spec.cells[pair.to]);
+        let cells = Cells { of: (&first.name, &first.scenario), to: (&second.name, &second.scenario) };
+        let progress = Progress::of(cells, &plan, runs.samples);
+        begun += progress.begun.len();
+        for pair in &progress.disturbed {
+            let slices = runs.samples.iter().filter(|sample| sample.round == *pair);
+            let mine = slices.filter(|sample| [&first.name, &second.name].contains(&&sample.cell));
+            // A pair ends with the slice that was disturbed.
+            let last = mine.max_by_key(|sample| sample.slice.as_ref().map(|slice| slice.place));
+            lost += 1;
+            let side = if last.is_some_and(|sample| sample.cell == first.name) { &mut of } else { &mut to };
+            *side += 1;
+        }
+    }
+    let compare = runs.spec.compare.as_ref()?;
+    (lost > 0).then(|| {
+        format!(
+            "{lost} of {} begun count nowhere: the hypervisor took more than {} % of the cores in one of their slices \
+             (`run.paired.steal`), in {of} of `{}`, in {to} of `{}`. A side that wants more CPU loses more of it: where \
+             these differ by much, the pairs that count are a choice.",
+            counted(begun, "pair"),
+            as_written(steal.value * 100.0),
+            compare.of,
+            compare.to,
         )
     })
 }

@@ -117,7 +117,7 @@ fn seconds(values: &[f64]) -> String {
 /// Nodes much of whose CPU is known by the kernel's ticks only, over the measured phases of a run.
 fn exited(runs: Runs<'_>) -> Vec<String> {
     let mut shares: IndexMap<(&str, String), Vec<f64>> = IndexMap::new();
-    for sample in runs.samples.iter().filter(|sample| sample.outcome.is_valid()) {
+    for sample in runs.samples.iter().filter(|sample| sample.counts()) {
         let measured = sample.phases.values().filter(|phase| phase.measure).map(|phase| &phase.evidence);
         for (node, observed) in &Evidence::join(measured).nodes {
             let all: u64 = observed.cpu_ns.values().sum();
@@ -128,13 +128,20 @@ fn exited(runs: Runs<'_>) -> Vec<String> {
             }
         }
     }
-    shares
+    // Of many scenarios a line each would say the same over and over.
+    let mut lines: IndexMap<(String, String), Vec<f64>> = IndexMap::new();
+    for ((scenario, node), own) in &shares {
+        let scenarios = shares.keys().filter(|(_, other)| other == node).count();
+        let place = if scenarios > 3 { format!("{scenarios} scenarios") } else { (*scenario).to_owned() };
+        lines.entry((place, node.clone())).or_default().extend(own);
+    }
+    lines
         .into_iter()
-        .filter_map(|((scenario, node), shares)| {
+        .filter_map(|((place, node), shares)| {
             let spread = Summary::of(&shares)?;
             let percent = |share: f64| format!("{:.0}", share * 100.0);
             Some(format!(
-                "{scenario}: {} % of the CPU of {node} is of processes that exited within the window ({}). It is in \
+                "{place}: {} % of the CPU of {node} is of processes that exited within the window ({}). It is in \
                  the sums, its role is not known, and it comes in steps of 10 ms.",
                 range(&percent(spread.min), &percent(spread.max)),
                 counted(shares.len(), "run")

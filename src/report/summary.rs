@@ -28,6 +28,8 @@ pub struct Summary {
     pub interrupted: bool,
     /// Whether fewer runs than planned are there although the user did not stop it.
     pub unfinished: bool,
+    /// Paired comparisons that ended with fewer pairs than the least.
+    pub short: usize,
 }
 
 impl Summary {
@@ -38,6 +40,7 @@ impl Summary {
         samples: &[Sample],
         excluded: &[ExcludedRun],
         claims: &[ClaimView],
+        short: usize,
     ) -> Self {
         let stopped: Vec<u32> =
             samples.iter().filter(|sample| sample.outcome == Ended::Interrupted).map(|sample| sample.turn).collect();
@@ -52,6 +55,7 @@ impl Summary {
             not_held: came_out(Outcome::NotHeld),
             cannot_tell: came_out(Outcome::CannotTell),
             interrupted,
+            short,
             unfinished: !interrupted && planned.map_or(!ended, |planned| samples.len() < planned),
         }
     }
@@ -62,7 +66,7 @@ impl Summary {
 pub enum ExitStatus {
     /// 0: every planned run is valid and every claim held, or cannot be told and need not be.
     AllWell,
-    /// 1: a run failed or is missing, or a claim did not hold; with `--strict` also one that cannot be told.
+    /// 1: a run failed or is missing, a comparison has too few pairs, or a claim did not hold; with `--strict` also one that cannot be told.
     NotAllWell,
     /// 130: the user stopped it (as a shell reports SIGINT).
     Interrupted,
@@ -84,6 +88,7 @@ pub fn exit_status(summary: &Summary, strict: bool) -> ExitStatus {
     if summary.interrupted {
         ExitStatus::Interrupted
     } else if summary.unfinished
+        || summary.short > 0
         || !summary.failed.is_empty()
         || summary.not_held > 0
         || (strict && summary.cannot_tell > 0)
@@ -113,6 +118,7 @@ mod tests {
         let not_held = Summary { not_held: 1, ..well.clone() };
         let failed = Summary { failed: vec![failed], valid: 5, ..well.clone() };
         let unfinished = Summary { unfinished: true, runs: 3, valid: 3, ..well.clone() };
+        let short = Summary { short: 1, ..well.clone() };
         let interrupted = Summary { interrupted: true, ..failed.clone() };
         for (summary, strict, expected) in [
             (&well, true, 0),
@@ -121,6 +127,7 @@ mod tests {
             (&not_held, false, 1),
             (&failed, false, 1),
             (&unfinished, false, 1),
+            (&short, false, 1),
             (&interrupted, false, 130),
         ] {
             assert_eq!(exit_status(summary, strict).code(), expected, "{summary:?} {strict}");

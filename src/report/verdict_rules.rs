@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::comparison::VerdictRow;
 use super::figures::Runs;
 use super::format::{as_written, counted};
+use crate::plan::paired::PairedPlan;
 use crate::spec::Compare;
 use crate::stats::{Comparison, StopRule};
 use crate::text::format_duration;
@@ -24,11 +25,13 @@ pub(super) fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule
                 Duration::ZERO => String::new(),
                 length => format!(", the first {} thrown away", format_duration(length)),
             };
+            let most_begun = PairedPlan::of(runs.spec).map(|plan| plan.attempts());
             let steal = paired.steal.as_ref().map_or_else(String::new, |steal| {
                 format!(
-                    " A pair in one of whose slices the hypervisor took more than {} % of the cores counts nowhere and was \
-                     run again.",
-                    as_written(steal.value * 100.0)
+                    " A pair in one of whose slices the hypervisor took more than {} % of the cores counts nowhere; another \
+                     was run for it, until {} had been begun.",
+                    as_written(steal.value * 100.0),
+                    most_begun.unwrap_or_default()
                 )
             });
             out.push(format!(
@@ -136,6 +139,9 @@ fn against(rows: &[VerdictRow]) -> Vec<String> {
     for row in rows {
         if let Some(refused) = &row.refused {
             out.push(format!("{}: refused, {refused}.", row.place));
+        }
+        if let Some(short) = &row.short {
+            out.push(format!("{}: {}.", row.place, short.why));
         }
     }
     out

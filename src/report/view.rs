@@ -135,7 +135,9 @@ impl View {
         let share = run.shard.as_ref().and_then(|shard| shard.turns);
         let planned = if runs.is_paired() { None } else { Some(share.unwrap_or(rounds * spec.cells.len())) };
         let ended = run.finished.is_some();
-        let summary = Summary::of(planned, (run.interrupted, ended), samples, &excluded, &claims);
+        let rows = || comparison.iter().flat_map(|comparison| &comparison.rows);
+        let short = rows().filter(|row| row.short.as_ref().is_some_and(|short| short.below_least)).count();
+        let summary = Summary::of(planned, (run.interrupted, ended), samples, &excluded, &claims, short);
         let environment = environment(run, runs);
         View {
             format: FORMAT,
@@ -193,15 +195,25 @@ fn stamps(
     if run.quick {
         stamps.push("--quick: one round, reduced values; not for publication.".to_owned());
     }
-    if summary.interrupted {
-        stamps.push(if run.order == "paired" {
-            "Interrupted: the pair under way counts nowhere, and comparisons may have fewer pairs than they need."
-                .to_owned()
-        } else {
-            format!("Interrupted: {} of {} planned runs were begun.", summary.runs, summary.planned)
+    let paired = run.order == "paired";
+    let (runs, planned) = (summary.runs, summary.planned);
+    if summary.interrupted || summary.unfinished {
+        let how = if summary.interrupted { "Interrupted" } else { "Not finished" };
+        stamps.push(match (paired, summary.interrupted) {
+            (true, _) => format!(
+                "{how}: the pair under way counts nowhere, and comparisons may have fewer pairs than they need; `runner \
+                 resume` {}.",
+                if run.merged.is_empty() { "goes on" } else { "goes on with the runs that it is of" }
+            ),
+            (false, true) => format!("{how}: {runs} of {planned} planned runs were begun."),
+            (false, false) => format!("{how}: {runs} of {planned} planned runs are here."),
         });
-    } else if summary.unfinished {
-        stamps.push(format!("Not finished: {} of {} planned runs are here.", summary.runs, summary.planned));
+    }
+    if summary.short > 0 {
+        stamps.push(format!(
+            "{} ended with fewer pairs than the least that an interval should rest on; see what follows the verdict.",
+            counted(summary.short, "comparison")
+        ));
     }
     if !summary.failed.is_empty() {
         stamps.push(format!("{} of {} failed; see Excluded runs.", summary.failed.len(), counted(summary.runs, "run")));

@@ -118,7 +118,7 @@ pub enum Outcome {
     },
     /// Stopped by the user.
     Interrupted,
-    /// Something beside took too much of the machine, by a limit that the spec sets. No failure: the pair is run again.
+    /// Something beside took too much of the machine, by a limit that the spec sets. No failure: another is run for it.
     Disturbed {
         /// What it was, and the limit.
         reason: String,

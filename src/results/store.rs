@@ -99,6 +99,8 @@ pub struct Store {
     dir: PathBuf,
     /// Keeps other runners from writing into it.
     claim: Option<Arc<File>>,
+    /// Why it does not, where the file system has no locks.
+    unlocked: Option<String>,
 }
 
 /// What makes a `run.json` one of ours.
@@ -129,7 +131,7 @@ impl Store {
             _ => {}
         }
         fs::create_dir_all(dir).map_err(writing(dir))?;
-        Self { dir: dir.to_owned(), claim: None }.with_folders()?.claimed()
+        Self { dir: dir.to_owned(), claim: None, unlocked: None }.with_folders()?.claimed()
     }
 
     /// Makes `PARENT/NAME-YYYYMMDDTHHMMSS` of the moment `started` (RFC 3339); where that is taken, the same with
@@ -140,7 +142,7 @@ impl Store {
         for copy in 1_u32.. {
             let dir = parent.join(if copy == 1 { stamped.clone() } else { format!("{stamped}-{copy}") });
             match fs::create_dir(&dir) {
-                Ok(()) => return Self { dir, claim: None }.with_folders()?.claimed(),
+                Ok(()) => return Self { dir, claim: None, unlocked: None }.with_folders()?.claimed(),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(source) => return Err(StoreError::Write { path: dir, source }),
             }
@@ -159,7 +161,7 @@ impl Store {
     /// A folder for a report alone, made if it is not there.
     pub fn beside(dir: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(dir).map_err(writing(dir))?;
-        Ok(Self { dir: dir.to_owned(), claim: None })
+        Ok(Self { dir: dir.to_owned(), claim: None, unlocked: None })
     }
 
     /// Opens a folder that a runner wrote.
@@ -181,7 +183,7 @@ impl Store {
         if stamp.format > FORMAT {
             return Err(StoreError::Newer { dir: dir.to_owned(), format: stamp.format });
         }
-        Ok(Self { dir: dir.to_owned(), claim: None })
+        Ok(Self { dir: dir.to_owned(), claim: None, unlocked: None })
     }
 
     /// The folder as that of this runner alone, until the last copy of this is dropped or the process ends, however it
@@ -191,10 +193,16 @@ impl Store {
         match folder.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(StoreError::Busy { dir: self.dir }),
             // A file system without locks: nothing can be known.
-            Err(TryLockError::Error(_)) | Ok(()) => {}
+            Err(TryLockError::Error(error)) => self.unlocked = Some(error.to_string()),
+            Ok(()) => {}
         }
         self.claim = Some(Arc::new(folder));
         Ok(self)
+    }
+
+    /// Why another runner might write into it too, if that could not be precluded.
+    pub fn unlocked(&self) -> Option<&str> {
+        self.unlocked.as_deref()
     }
 
     /// The folder.

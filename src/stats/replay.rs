@@ -21,8 +21,15 @@ pub struct Replay {
 /// Deals recorded pairs anew and lets the rule take as many as it wants: pairs come in a random order, drawn without
 /// replacement until all are used and then again, and in each the two servers change their labels at random, which turns
 /// the sign of its logarithm. Of equal builds that is as good a run as the recorded one. The figures of the side `of` are
-/// multiplied by `factor`: 1 for an A/A replay, 0.95 for a build that is 5 % slower.
-pub fn replay(log_ratios: &[f64], rule: StopRule, factor: f64, random: &mut SplitMix64) -> Result<Replay, NoEstimate> {
+/// multiplied by `factor`: 1 for an A/A replay, 0.95 for a build that is 5 % slower. Standard errors are multiplied by
+/// `widening` of the number taken, as those of the recorded run are.
+pub fn replay(
+    log_ratios: &[f64],
+    rule: StopRule,
+    widening: fn(usize) -> f64,
+    factor: f64,
+    random: &mut SplitMix64,
+) -> Result<Replay, NoEstimate> {
     let mut left: Vec<f64> = Vec::new();
     let mut logs: Vec<f64> = Vec::new();
     while rule.next(&logs) == Next::More {
@@ -36,7 +43,7 @@ pub fn replay(log_ratios: &[f64], rule: StopRule, factor: f64, random: &mut Spli
         let swapped = random.below(2) == 1;
         logs.push(factor.ln() + if swapped { -pair } else { pair });
     }
-    let estimate = paired_estimate(&logs, rule.confidence, StopRule::widening(logs.len()))?;
+    let estimate = paired_estimate(&logs, rule.confidence, widening(logs.len()))?;
     Ok(Replay {
         p_value: estimate.p_value,
         ratio: estimate.ratio,
@@ -68,14 +75,15 @@ mod tests {
         let recorded = recorded(24, 0.02);
         let mut random = SplitMix64::seeded(2);
         let mut share = |factor: f64, found: fn(&Replay) -> bool| {
-            let all: Vec<Replay> = (0..400).map(|_| replay(&recorded, RULE, factor, &mut random).unwrap()).collect();
+            let all: Vec<Replay> =
+                (0..400).map(|_| replay(&recorded, RULE, StopRule::widening, factor, &mut random).unwrap()).collect();
             all.iter().filter(|own| found(own)).count()
         };
         let different = |own: &Replay| own.p_value.is_some_and(|p| p < 0.05);
         // 5 % of 400 are 20, and the 99 % bound of the binomial is 32.
         assert!(share(1.0, different) <= 32);
         assert!(share(0.95, |own| own.p_value.is_some_and(|p| p < 0.05) && own.ratio < 1.0) > 360);
-        assert_eq!(replay(&[], RULE, 1.0, &mut random), Err(NoEstimate::NoPair));
+        assert_eq!(replay(&[], RULE, StopRule::widening, 1.0, &mut random), Err(NoEstimate::NoPair));
     }
 
     #[test]
@@ -98,9 +106,9 @@ mod tests {
     #[test]
     fn the_rule_decides_how_many_pairs_are_taken() {
         let mut random = SplitMix64::seeded(3);
-        let quiet = replay(&recorded(10, 0.001), RULE, 1.0, &mut random).unwrap();
+        let quiet = replay(&recorded(10, 0.001), RULE, StopRule::widening, 1.0, &mut random).unwrap();
         assert_eq!((quiet.pairs, quiet.narrow), (8, true));
-        let loud = replay(&recorded(10, 0.5), RULE, 1.0, &mut random).unwrap();
+        let loud = replay(&recorded(10, 0.5), RULE, StopRule::widening, 1.0, &mut random).unwrap();
         assert_eq!((loud.pairs, loud.narrow), (30, false));
     }
 }

@@ -493,9 +493,14 @@ script = "INSERT INTO items (n) VALUES (1)"
 title = "Figures"
 each = "run"
 columns = [{ title = "TPS", value = "load.tps" }, { title = "p50", value = "load.latency_p50" }]
+[[report.charts]]
+title = "TPS over time"
+kind = "lines"
+value = "tps"
 "#;
     let ran = RunnerCommand::spec(&[PAIR, spec].concat()).run().ended_with(0);
     let report = ran.report();
+    assert_eq!(report["charts"][0]["note"], "without `w`, run with log = false", "{}", report["charts"]);
     let cells = &report["tables"][0]["rows"][0]["cells"];
     let sample = ran.samples().remove(0);
     assert_eq!(sample["convergence"]["tables"][0]["published"]["rows"], 100);

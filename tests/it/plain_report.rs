@@ -8,7 +8,7 @@ use runner::results::{Outcome, RunRecord, Sample};
 use runner::spec::{Chosen, Spec};
 
 use crate::support::published::{hidden_cpu_cost, replica_identity_full};
-use crate::support::records::{compared, host, load, map, phase, run, sample};
+use crate::support::records::{compared, host, load, map, node, phase, run, sample};
 use crate::support::spec;
 
 type Records = (Spec, RunRecord, Vec<Sample>);
@@ -185,10 +185,123 @@ fn disturbed_pairs_are_counted_and_are_no_failure() {
     let all = cells.len() * rounds as usize;
     let told = format!("1 of {all} pairs begun count nowhere: the hypervisor took more than 0.5 % of the cores");
     assert!(view.against.iter().any(|note| note.contains(&told)), "{told}: {:?}", view.against);
+    // The pair ended with that slice.
+    let sides = "in 1 of `patched`, in 0 of `head`";
+    assert!(view.against.iter().any(|note| note.contains(sides)), "{sides}: {:?}", view.against);
     assert!(view.excluded.is_empty());
     assert_eq!(exit_status(&view.summary, false), ExitStatus::AllWell);
     let comparison = view.comparison.expect("two builds");
     assert_eq!(comparison.rows[0].n + 1, comparison.rows[1].n, "it is in no interval");
+}
+
+#[test]
+fn a_comparison_that_ran_out_of_attempts_says_so_and_is_not_well() {
+    let mut records = two_builds();
+    let paired = &mut records.0.run.paired;
+    (paired.least, paired.most) = (Chosen::default_of(8), Chosen::default_of(8));
+    paired.steal = Some(Chosen::default_of(0.05));
+    let cells = records.0.comparisons().swap_remove(0);
+    let sides = [cells.of, cells.to].map(|cell| records.0.cells[cell].name.clone());
+    // Three whole pairs, and 29 that were disturbed: four times eight.
+    let disturbed = Outcome::Disturbed { reason: "the hypervisor took 9.0 % of the cores".to_owned() };
+    for sample in records.2.iter_mut().filter(|sample| sides.contains(&sample.cell) && sample.round > 3) {
+        sample.outcome = disturbed.clone();
+    }
+    let mut last = records.2.iter().rfind(|sample| sides[1] == sample.cell).cloned().expect("some");
+    last.outcome = disturbed;
+    for round in 9..=32 {
+        last.round = round;
+        records.2.push(last.clone());
+    }
+    let view = view(&records);
+    assert_eq!((view.summary.short, exit_status(&view.summary, false)), (1, ExitStatus::NotAllWell));
+    let stamp = "1 comparison ended with fewer pairs than the least that an interval should rest on";
+    assert!(view.stamps.iter().any(|told| told.starts_with(stamp)), "{:?}", view.stamps);
+    let comparison = view.comparison.expect("two builds");
+    let why = "3 pairs of 32 begun count, and at least 8 are wanted (29 disturbed)";
+    assert_eq!(comparison.rows[0].short.as_ref().map(|short| short.why.as_str()), Some(why));
+    assert_eq!(comparison.rows[1].short, None);
+    for told in [&comparison.rules, &comparison.brief] {
+        assert!(told.iter().any(|told| told.ends_with(&format!("{why}."))), "{told:?}");
+    }
+    assert!(comparison.rules[0].contains("until 32 had been begun"), "{:?}", comparison.rules);
+}
+
+#[test]
+fn the_same_of_many_cells_is_one_note() {
+    let mut records = two_builds();
+    for phase in records.2.iter_mut().flat_map(|sample| sample.phases.values_mut()) {
+        phase.evidence.nodes.insert("subscriber".to_owned(), node("exited", 0.01));
+    }
+    let notes = view(&records).notes;
+    let told: Vec<&String> = notes.iter().filter(|note| note.contains("exited within the window")).collect();
+    let slices = records.2.iter().filter(|sample| sample.counts()).count();
+    let whole = format!(
+        "6 scenarios: 100 % of the CPU of subscriber is of processes that exited within the window ({slices} runs)"
+    );
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with(&whole), "{told:?}");
+}
+
+#[test]
+fn a_paired_run_that_was_killed_speaks_of_pairs() {
+    let mut records = two_builds();
+    records.1.finished = None;
+    let view = view(&records);
+    assert!(view.summary.unfinished);
+    assert!(view.stamps.iter().any(|told| told.starts_with("Not finished: the pair under way")), "{:?}", view.stamps);
+    assert!(!view.stamps.concat().contains("planned runs"), "{:?}", view.stamps);
+}
+
+#[test]
+fn an_interrupt_in_the_last_pair_is_no_failure_of_the_comparison() {
+    let mut records = two_builds();
+    let paired = &mut records.0.run.paired;
+    (paired.least, paired.most) = (Chosen::default_of(8), Chosen::default_of(8));
+    let cells = records.0.comparisons().swap_remove(0);
+    let sides = [cells.of, cells.to].map(|cell| records.0.cells[cell].name.clone());
+    let last = |sample: &Sample| sample.round == 8 && sides.contains(&sample.cell);
+    // Stopped by the user, or killed between the slices.
+    let mut killed = records.2.clone();
+    killed.retain(|sample| !last(sample) || sample.slice.as_ref().is_some_and(|slice| slice.place < 6));
+    for sample in records.2.iter_mut().filter(|sample| last(sample)) {
+        sample.outcome = Outcome::Interrupted;
+    }
+    for samples in [records.2.clone(), killed] {
+        records.2 = samples;
+        let view = view(&records);
+        let comparison = view.comparison.expect("two builds");
+        assert_eq!((comparison.rows[0].n, &comparison.rows[0].short, view.summary.short), (7, &None, 0));
+    }
+}
+
+#[test]
+fn pairs_without_a_figure_are_no_failed_ones() {
+    let mut records = two_builds();
+    records.0.run.paired.most = Chosen::default_of(8);
+    for load in records.2.iter_mut().flat_map(|sample| &mut sample.phases["load"].evidence.loads) {
+        load.1.scripts["tpcb"].committed = 0;
+    }
+    let comparison = view(&records).comparison.expect("two builds");
+    let why = comparison.rows[0].short.as_ref().map(|short| short.why.as_str());
+    assert_eq!(why, Some("0 pairs of 8 begun count, and at least 8 are wanted (8 without a figure above zero)"));
+}
+
+#[test]
+fn a_bound_on_steal_that_could_not_be_kept_is_told() {
+    let mut records = two_builds();
+    records.0.run.paired.steal = Some(Chosen::default_of(0.05));
+    let told = |records: &Records| view(records).against.iter().any(|note| note.contains("was not kept"));
+    assert!(!told(&records));
+    for phase in records.2.iter_mut().flat_map(|sample| sample.phases.values_mut()) {
+        phase.evidence.host = None;
+    }
+    assert!(told(&records));
+    for sample in &mut records.2 {
+        sample.phases.clear();
+        sample.outcome = Outcome::Failed { during: "start".to_owned(), reason: "no room".to_owned() };
+    }
+    assert!(!told(&records), "nothing was measured");
 }
 
 /// The other side of the comparison of a cell.

@@ -20,8 +20,9 @@ use crate::lab::{Installation, Lab, LabOptions, user};
 use crate::plan::facts::{Facts, Wanted};
 use crate::plan::shard::{self, Shard};
 use crate::plan::{self, Plan, display};
+use crate::probe::disk_of;
 use crate::results::store::Store;
-use crate::results::{Call, RunRecord, Sample, Shares};
+use crate::results::{Call, DataFolder, RunRecord, Sample, Shares};
 use crate::spec::Spec;
 use crate::text::SourceMap;
 
@@ -217,6 +218,8 @@ pub(super) async fn go(
         let dir = going.store.dir().display();
         say(&format!("warning: `{dir}` cannot be locked ({why}): let no other runner write into it\n"));
     }
+    let mut lab = lab;
+    record.data_folders = data_folders(&going.plan, lab.get_mut().data_folder());
     let done = perform(&going, &lab, keep).await;
     let mut lab = lab.into_inner();
     let closed = if keep && done.is_ok() && !*going.stop.borrow() {
@@ -238,6 +241,13 @@ pub(super) async fn go(
         say(&format!("to go on: runner resume {}\n", going.store.dir().display()));
     }
     Ok(if record.interrupted { exit::INTERRUPTED } else { code })
+}
+
+/// Where the data of each node lies.
+fn data_folders(plan: &Plan, folder: &Path) -> IndexMap<String, DataFolder> {
+    let Some(disk) = disk_of(folder) else { return IndexMap::new() };
+    let folder = DataFolder { file_system: Some(disk.file_system), device: Some(disk.device), ..DataFolder::default() };
+    plan.cells.iter().flat_map(|cell| cell.nodes.keys()).map(|node| (node.clone(), folder.clone())).collect()
 }
 
 async fn perform(going: &Going, lab: &Mutex<Lab>, keep: bool) -> Result<(), Refused> {

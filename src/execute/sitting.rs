@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::event::Event;
 use super::turn::{self, TurnResult};
 use super::world::World;
+use crate::measure::Evidence;
 use crate::plan::Cell;
 use crate::plan::instruction::{Instruction, TurnPlan};
 use crate::plan::paired::{PairedPlan, Side, phases};
@@ -168,7 +169,7 @@ async fn slices<W: World>(
         let ended = turn::phases(world, &phases(cell, *slice), stop, observe, &mut records).await;
         *slice += 1;
         let outcome = match turn::outcome(ended, None) {
-            Outcome::Completed if !warm_up => disturbed(&records, plan.steal).unwrap_or(Outcome::Completed),
+            Outcome::Completed if !warm_up => disturbed(&records, plan).unwrap_or(Outcome::Completed),
             outcome => outcome,
         };
         let well = outcome.is_valid();
@@ -187,20 +188,23 @@ async fn slices<W: World>(
     }
 }
 
-/// Whether the hypervisor took more of the cores in a slice than `most`, a share.
-fn disturbed(phases: &IndexMap<String, PhaseRecord>, most: Option<f64>) -> Option<Outcome> {
-    let most = most?;
-    let host = || phases.values().filter_map(|phase| phase.evidence.host);
-    let capacity: f64 = host().map(|host| host.capacity_seconds).sum();
-    // Where the host was not read nothing is known of it; the report says so.
-    let steal = if capacity > 0.0 { host().map(|host| host.steal_seconds).sum::<f64>() / capacity } else { 0.0 };
-    (steal > most).then(|| Outcome::Disturbed {
-        reason: format!(
-            "the hypervisor took {:.1} % of the cores in a slice, and run.paired.steal allows {} %",
-            steal * 100.0,
+/// Whether something else had more of the cores in a slice than it may. Where the host was not read nothing is known of
+/// it; the report says so.
+fn disturbed(phases: &IndexMap<String, PhaseRecord>, plan: &PairedPlan) -> Option<Outcome> {
+    let whole = Evidence::join(phases.values().map(|phase| &phase.evidence));
+    let host = whole.host.filter(|host| host.capacity_seconds > 0.0)?;
+    let over = |share: f64, most: Option<f64>, (who, key): (&str, &str)| {
+        let most = most.filter(|most| share > *most)?;
+        let reason = format!(
+            "{who} {:.1} % of the cores in a slice, and run.paired.{key} allows {} %",
+            share * 100.0,
             (most * 1e4).round() / 100.0
-        ),
-    })
+        );
+        Some(Outcome::Disturbed { reason })
+    };
+    let steal = host.steal_seconds / host.capacity_seconds;
+    over(steal, plan.steal, ("the hypervisor took", "steal"))
+        .or_else(|| over(whole.other_load()?, plan.other_load, ("other processes used", "other_load")))
 }
 
 /// The moment, RFC 3339 in UTC.

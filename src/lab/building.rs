@@ -104,6 +104,7 @@ pub async fn build(pinned: &Pinned, cache: &Path, progress: &mut dyn FnMut(&str)
     open_to_all(result.path()).map_err(keep)?;
     let built = Built {
         commit: pinned.revision.commit.clone(),
+        subject: pinned.revision.subject.clone(),
         revision: pinned.source.revision.clone(),
         configure: pinned.source.configure.clone(),
         compiler: pinned.compiler.clone(),

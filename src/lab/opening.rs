@@ -37,6 +37,11 @@ pub struct Lab {
 }
 
 impl Lab {
+    /// The folder below which the data directories of nodes are made.
+    pub fn data_folder(&self) -> &Path {
+        &self.nodes_folder
+    }
+
     /// Checks that the servers' user reaches every path, sweeps what dead runners left, then
     /// makes the folder under the eyes of a guard.
     pub async fn open(options: LabOptions) -> Result<Self, LabError> {

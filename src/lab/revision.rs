@@ -14,6 +14,8 @@ const BOUND: Duration = Duration::from_mins(1);
 pub struct Revision {
     /// Its whole name, in hexadecimal digits.
     pub commit: String,
+    /// First line of its message.
+    pub subject: String,
     /// The folder in the repository that holds the source, such as `src/`; empty for its root.
     pub below: String,
 }
@@ -91,7 +93,9 @@ pub async fn resolve(repository: &Path, revision: &str) -> Result<Revision, Revi
         Output::successful(answer).ok().map(|text| text.trim().to_owned())
     };
     if let Some(commit) = commit {
-        return Ok(Revision { commit, below });
+        let subject = ask(&["log", "-1", "--format=%s", &commit]).await?;
+        let subject = Output::successful(subject).map(|text| text.trim().to_owned()).unwrap_or_default();
+        return Ok(Revision { commit, subject, below });
     }
     let shallow = ask(&["rev-parse", "--is-shallow-repository"]).await?.stdout.trim() == "true";
     let hint = if shallow {

@@ -52,6 +52,9 @@ pub struct Pinned {
 pub struct Built {
     /// The commit, 40 digits or more.
     pub commit: String,
+    /// First line of its message.
+    #[serde(default)]
+    pub subject: String,
     /// What the revision was called when it was built.
     pub revision: String,
     /// Options of `configure`.
@@ -97,7 +100,8 @@ impl Pinned {
 
     /// What it is, without anyone's paths.
     pub fn words(&self) -> String {
-        words(&self.revision.commit, &self.source.revision, &self.source.configure)
+        let revision = &self.revision;
+        words((&revision.commit, &revision.subject), &self.source.revision, &self.source.configure)
     }
 
     /// The build, if it is in the cache and runs.
@@ -110,9 +114,11 @@ impl Pinned {
     }
 }
 
-fn words(commit: &str, revision: &str, configure: &[String]) -> String {
+fn words((commit, subject): (&str, &str), revision: &str, configure: &[String]) -> String {
     let commit: String = commit.chars().take(12).collect();
-    let called = if revision.starts_with(&commit) { String::new() } else { format!(" ({revision})") };
+    let revision = if revision.starts_with(&commit) { "" } else { revision };
+    let called: Vec<&str> = [revision, subject].into_iter().filter(|part| !part.is_empty()).collect();
+    let called = if called.is_empty() { String::new() } else { format!(" ({})", called.join(": ")) };
     let options = if configure.is_empty() { "no options".to_owned() } else { configure.join(" ") };
     format!("built from {commit}{called} with {options}")
 }
@@ -127,7 +133,7 @@ pub async fn all(cache: &Path) -> Vec<(Built, Installation)> {
         let hidden = folder.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
         let told = fs::read_to_string(folder.join(FILE)).ok().filter(|_| !hidden);
         let Some(built) = told.and_then(|text| serde_json::from_str::<Built>(&text).ok()) else { continue };
-        let origin = Origin::Built(words(&built.commit, &built.revision, &built.configure));
+        let origin = Origin::Built(words((&built.commit, &built.subject), &built.revision, &built.configure));
         if let Ok(installation) = find::examine(&folder.join("bin"), origin, "the cache").await {
             out.push((built, installation));
         }
@@ -143,7 +149,7 @@ mod tests {
         let configure = configure.iter().map(|option| (*option).to_owned()).collect();
         Pinned {
             source: Source { revision: "HEAD".to_owned(), repository: PathBuf::from("/r"), configure },
-            revision: Revision { commit: commit.to_owned(), below: String::new() },
+            revision: Revision { commit: commit.to_owned(), subject: String::new(), below: String::new() },
             compiler: compiler.to_owned(),
         }
     }
@@ -174,5 +180,9 @@ mod tests {
         let mut by_commit = pinned(commit, &["--without-icu"], "");
         commit.clone_into(&mut by_commit.source.revision);
         assert_eq!(by_commit.words(), "built from 0123456789ab with --without-icu");
+        "Skip them".clone_into(&mut by_commit.revision.subject);
+        assert_eq!(by_commit.words(), "built from 0123456789ab (Skip them) with --without-icu");
+        "my_branch".clone_into(&mut by_commit.source.revision);
+        assert_eq!(by_commit.words(), "built from 0123456789ab (my_branch: Skip them) with --without-icu");
     }
 }

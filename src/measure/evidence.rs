@@ -251,6 +251,18 @@ impl Evidence {
         whole
     }
 
+    /// Share of the cores that was in use and is neither the nodes', nor the runner's, the loads' or the consumers', nor was
+    /// it taken by the hypervisor: other processes, and the kernel's own work. `None` where the host was not read.
+    pub fn other_load(&self) -> Option<f64> {
+        let host = self.host.filter(|host| host.capacity_seconds > 0.0)?;
+        let nodes: u64 = self.nodes.values().flat_map(|node| node.cpu_ns.values()).sum();
+        let sessions: u64 = self.nodes.values().map(|node| node.runner_sessions_ns).sum();
+        let loads: u64 = self.loads.values().filter_map(|load| load.driver_cpu_ns).sum();
+        let consumers: u64 = self.slots.values().filter_map(|slot| slot.consumer_cpu_ns).sum();
+        let known = (nodes + sessions + loads + consumers + self.runner_cpu_ns.unwrap_or(0)) as f64 / 1e9;
+        Some(((host.busy_seconds - host.steal_seconds - known) / host.capacity_seconds).max(0.0))
+    }
+
     fn extend(&mut self, next: &Evidence) {
         let offset = self.seconds;
         self.seconds += next.seconds;

@@ -25,6 +25,9 @@ pub(super) fn of(spec: &Spec, cells: &[Cell]) -> String {
         if let Some(steal) = &paired.steal {
             line(&steal.value);
         }
+        if let Some(load) = &paired.other_load {
+            line(&("other load", load.value));
+        }
     }
     for cell in cells {
         line(&cell.name);

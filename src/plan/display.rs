@@ -132,8 +132,10 @@ impl Printer<'_> {
         self.chosen("run.paired.slices", &own.slices, &own.slices.value.to_string());
         self.chosen("run.paired.warm_up", &own.warm_up, &format_duration(own.warm_up.value));
         self.chosen("run.paired.rest", &own.rest, &format_duration(own.rest.value));
-        if let Some(steal) = &own.steal {
-            self.chosen("run.paired.steal", steal, &format!("{} %", (steal.value * 1e4).round() / 100.0));
+        for (key, bound) in [("run.paired.steal", &own.steal), ("run.paired.other_load", &own.other_load)] {
+            if let Some(bound) = bound {
+                self.chosen(key, bound, &format!("{} %", (bound.value * 1e4).round() / 100.0));
+            }
         }
         self.chosen("run.paired.until", &own.until, &format!("± {} %", (own.until.value * 1e4).round() / 100.0));
         self.line(
@@ -144,11 +146,12 @@ impl Printer<'_> {
              when the interval of its ratio is as narrow as `until`, whatever it says, or when it has the most pairs. \
              One pair of each comparison makes a round, in which they are shuffled.",
         );
-        if own.steal.is_some() {
+        if own.steal.is_some() || own.other_load.is_some() {
             self.line(
                 1,
-                "A pair ends, and counts nowhere, with the first measured slice in which the hypervisor took more than \
-                 `steal` of the cores; another is run in its place, until four times `max` have been begun.",
+                "A pair ends, and counts nowhere, with the first measured slice in which the hypervisor took more of the cores \
+                 than `steal`, or other processes used more than `other_load`; another is run in its place, until four times \
+                 `max` have been begun.",
             );
         }
         self.line(0, "");

@@ -32,6 +32,8 @@ pub struct PairedPlan {
     pub rest: Duration,
     /// The most of the cores, as a share, that the hypervisor may take in a measured slice of a pair that counts.
     pub steal: Option<f64>,
+    /// The same of other processes.
+    pub other_load: Option<f64>,
     /// Half width of the ratio's interval, as a share, from which on no further pair is needed.
     pub until: f64,
     /// Confidence of that interval.
@@ -55,6 +57,7 @@ impl PairedPlan {
             warm_up: paired.warm_up.value,
             rest: paired.rest.value,
             steal: paired.steal.as_ref().map(|steal| steal.value),
+            other_load: paired.other_load.as_ref().map(|load| load.value),
             until: paired.until.value,
             confidence: compare.confidence,
             metric: compare.metric.clone(),
@@ -69,7 +72,7 @@ impl PairedPlan {
 
     /// How many pairs of a comparison are begun at most: where some may be disturbed, four for each that it may have.
     pub fn attempts(&self) -> u32 {
-        if self.steal.is_some() { self.most.saturating_mul(4) } else { self.most }
+        if self.steal.is_some() || self.other_load.is_some() { self.most.saturating_mul(4) } else { self.most }
     }
 
     /// The order of the comparisons in one round of pairs, from 1: shuffled anew in each.
@@ -117,6 +120,7 @@ mod tests {
             warm_up: Duration::ZERO,
             rest: Duration::ZERO,
             steal: None,
+            other_load: None,
             until: 0.01,
             confidence: 0.95,
             metric: Quantity::Read(Reference::parse("load.tps").expect("in the catalogue")),

@@ -6,6 +6,7 @@ mod cpu;
 mod cpu_linux;
 #[cfg(target_os = "macos")]
 mod cpu_macos;
+mod disk;
 mod host;
 pub mod marker;
 mod passing;
@@ -13,6 +14,7 @@ mod roles;
 mod thread;
 
 pub use cpu::{CpuReading, CpuUse, ProcessCpu, process_cpu};
+pub use disk::{Disk, disk_of};
 pub use host::{HostTimes, HostUse, read_host_facts};
 pub use passing::Passing;
 pub use roles::Role;

@@ -78,7 +78,10 @@ fn chart(spec: &ChartSpec, runs: Runs<'_>) -> Chart {
     };
     let about = match &spec.kind {
         ChartKind::Bars { value, .. } if runs.is_paired() => {
-            format!("{}: medians of the pairs' means, a dot a pair", value.display())
+            format!(
+                "{}: geometric means over pairs, a dot a pair; whiskers are of each side alone, the verdict is of the pairs",
+                value.display()
+            )
         }
         ChartKind::Bars { value, .. } => format!("{}: medians, a dot a round", value.display()),
         ChartKind::Lines(_) => "the first valid run of each".to_owned(),
@@ -114,7 +117,7 @@ fn bars(cells: &[&LoweredCell], x: &str, series: Option<&str>, of: &Quantity, ru
         let Ok(over) = runs.over_rounds(&own.name, |sample| runs.read(sample, of)) else {
             return with(Bar::missing());
         };
-        let mut bar = Bar::of(over.spread.median).with_rounds(over.values.iter().copied());
+        let mut bar = Bar::of(over.centre(runs.is_paired())).with_rounds(over.values.iter().copied());
         let logs: Vec<f64> = over.values.iter().filter(|own| **own > 0.0).map(|own| own.ln()).collect();
         if logs.len() == over.values.len()
             && let Some(interval) = mean_of_values(&logs, CONFIDENCE).ok().and_then(|mean| mean.interval)

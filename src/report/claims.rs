@@ -78,6 +78,10 @@ pub struct RoundFigure {
     pub to: Option<f64>,
 }
 
+/// What is told below several claims.
+pub(super) const JUDGED_ALONE: &str =
+    "Each is judged alone, so that what is claimed of all together is less sure than of one";
+
 /// A claim of one pair of cells.
 #[derive(Clone, Copy)]
 struct Claimed<'a> {

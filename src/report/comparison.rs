@@ -12,11 +12,11 @@ use super::redealt::{Of, Redealt, redealt, too_few};
 use super::verdict_rules::{brief, rules};
 use crate::measure;
 use crate::plan::paired::PairedPlan;
-use crate::results::pairs::{Cells, Next, Progress, effects, whole_pairs};
+use crate::results::pairs::{self, Cells, Progress, effects, whole_pairs};
 use crate::spec::{Compare, Comparison as Pair, LoweredCell};
 use crate::stats::{
-    Better, Comparison, Interval, Judged, PairEffect, PairedEstimate, StopRule, carry_over, joint_verdicts,
-    paired_estimate, smallest_difference,
+    Better, CarryOver, Comparison, Interval, Judged, Next, PairEffect, PairedEstimate, StopRule, carry_over,
+    joint_verdicts, paired_estimate, smallest_difference,
 };
 
 /// The verdict, decided.
@@ -69,6 +69,11 @@ pub struct VerdictRow {
     pub sd_log: Option<f64>,
     /// Why the comparison is refused.
     pub refused: Option<String>,
+    /// What a slice is after one of its own side, as a ratio to one after the other side, with its 99 % interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carry_over: Option<CarryOver>,
+    /// Whether its interval became as narrow as the rule asks for.
+    pub narrow: bool,
     /// Why it has fewer pairs than its rule asks for, although no further one would be begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short: Option<Short>,
@@ -178,7 +183,8 @@ pub(super) fn comparison(runs: Runs<'_>, aa: bool) -> Option<ComparisonView> {
             let logs = &judged.log_ratios;
             let estimate = paired_estimate(logs, compare.confidence, judged.widening).ok();
             let sd_log = estimate.as_ref().and_then(|estimate| estimate.sd_log);
-            let refused = rule.and_then(|rule| refusal(&own.effects, rule.half_width));
+            let carry_over = rule.and_then(|rule| carry_over(&own.effects, rule.half_width));
+            let refused = carry_over.as_ref().and_then(refusal);
             VerdictRow {
                 place: own.pair.name.clone(),
                 of: own.of.name.clone(),
@@ -192,6 +198,8 @@ pub(super) fn comparison(runs: Runs<'_>, aa: bool) -> Option<ComparisonView> {
                 smallest: sd_log.and_then(|sd| smallest_difference(sd * judged.widening, logs.len(), level / cells)),
                 sd_log,
                 refused,
+                carry_over,
+                narrow: rule.is_some_and(|rule| rule.next(logs) == Next::Narrow),
                 short: own.short.clone(),
                 log_ratios: own.log_ratios.clone(),
             }
@@ -241,7 +249,7 @@ fn short(progress: &Progress, paired: &PairedPlan) -> Option<Short> {
     let next = ended.next(paired);
     let (n, begun) = (ended.log_ratios.len(), ended.begun.len());
     let below_least = n < paired.least as usize;
-    let over = next == Next::OutOfAttempts || (next == Next::Most && below_least);
+    let over = next == pairs::Next::OutOfAttempts || (next == pairs::Next::Most && below_least);
     let (disturbed, blank) = (ended.disturbed.len(), ended.blank.len());
     let lost =
         [(disturbed, "disturbed"), (begun - n - disturbed - blank, "failed"), (blank, "without a figure above zero")];
@@ -257,9 +265,8 @@ fn short(progress: &Progress, paired: &PairedPlan) -> Option<Short> {
 }
 
 /// Why slices side by side are not to be trusted: what one side leaves behind shows in the other's next slice.
-fn refusal(effects: &[PairEffect], bound: f64) -> Option<String> {
-    let found = carry_over(effects, bound).filter(|found| found.against_pairing)?;
-    let interval = found.interval?;
+fn refusal(found: &CarryOver) -> Option<String> {
+    let interval = found.interval.filter(|_| found.against_pairing)?;
     Some(format!(
         "carry-over: a slice after one of its own side gives {} [{}, {}] (99 %) of one after the other side, so that the \
          two sides are not measured apart; let each slice begin rested (rest = \"2s\" under [run.paired]), or use order = \

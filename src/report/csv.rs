@@ -16,7 +16,10 @@ const OF_RUN: [OfRun; 8] = [
     ("point", |run| run.point.iter().map(|(axis, value)| format!("{axis}={value}")).collect::<Vec<_>>().join(",")),
     ("slice", |run| run.slice.map_or_else(String::new, |slice| slice.to_string())),
     ("valid", |run| run.valid.to_string()),
-    ("outcome", |run| run.outcome.complaint().unwrap_or_else(|| "completed".to_owned())),
+    ("outcome", |run| {
+        let well = if run.warm_up { "warm-up" } else { "completed" };
+        run.outcome.complaint().unwrap_or_else(|| well.to_owned())
+    }),
 ];
 
 /// What a line says of the figure: exactly one of `value` and `why_absent` is there.

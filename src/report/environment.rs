@@ -9,10 +9,14 @@ use super::builds::{self, BuildsView};
 use super::figures::Runs;
 use super::format::{NONE, counted, figure, listed, range};
 use crate::measure::{HostFacts, Unit};
+use crate::plan::sql::synchronous;
 use crate::results::{Build, RunRecord};
 use crate::spec::scenario::{Body, Phase, Scenario, Transport};
 use crate::stats::Summary;
 use crate::text::quantity::{format_bytes, format_duration};
+
+/// More subscriptions than these are not listed one after another.
+const MOST_SUBSCRIPTIONS: usize = 4;
 
 /// The surroundings, decided.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -57,8 +61,9 @@ pub(super) fn environment(run: &RunRecord, runs: Runs<'_>) -> EnvironmentView {
     line("Runs", order(run, runs));
     line("Each run", building(runs));
     line("Set-up", made_once(runs));
-    line("Phases", phases(runs));
+    line("Phases", ways(runs, phases));
     line("PostgreSQL", builds(run, runs, &versions));
+    line("Replication", ways(runs, replication));
     line("Host", host(&run.host));
     line("Data folders", data_folders(run));
     for (key, choice) in &run.choices {
@@ -78,7 +83,8 @@ fn when(run: &RunRecord, runs: Runs<'_>) -> String {
     let spent: Vec<f64> = runs.samples.iter().map(|sample| sample.total_seconds).filter(|s| *s > 0.0).collect();
     let each = Summary::of(&spent).map_or_else(String::new, |spread| {
         let end = |value| figure(value, Unit::Seconds, 1);
-        format!(", {} s a run", range(&end(spread.min), &end(spread.max)))
+        let unit = if runs.is_paired() { "slice" } else { "run" };
+        format!(", {} s a {unit}", range(&end(spread.min), &end(spread.max)))
     });
     match (&run.finished, run.started.is_empty()) {
         (_, true) => String::new(),
@@ -150,18 +156,44 @@ fn made_once(runs: Runs<'_>) -> String {
     nodes.join("; ")
 }
 
-/// Phases of all scenarios, each way of having them once.
-fn phases(runs: Runs<'_>) -> String {
+/// What is told of each scenario, each way once with the scenarios that have it.
+fn ways(runs: Runs<'_>, of: fn(&Scenario) -> String) -> String {
     let mut ways: IndexMap<String, Vec<&str>> = IndexMap::new();
     for cell in &runs.spec.cells {
-        let way: Vec<String> = cell.scenario.phases.iter().map(phase).collect();
-        ways.entry(way.join(", ")).or_default().push(&cell.title);
+        ways.entry(of(&cell.scenario)).or_default().push(&cell.title);
     }
     if ways.len() == 1 {
         return ways.into_keys().next().unwrap_or_default();
     }
+    ways.retain(|way, _| !way.is_empty());
     let ways: Vec<String> = ways.into_iter().map(|(way, scenarios)| format!("{}: {way}", listed(&scenarios))).collect();
     ways.join("; ")
+}
+
+fn phases(scenario: &Scenario) -> String {
+    scenario.phases.iter().map(phase).collect::<Vec<_>>().join(", ")
+}
+
+/// Who subscribes to what, with which options, and who waits for whom. Of many subscriptions the first ones.
+fn replication(scenario: &Scenario) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for (name, of) in scenario.subscriptions.iter().take(MOST_SUBSCRIPTIONS) {
+        let options: Vec<String> = of.options.iter().map(|(key, own)| format!(", {key} = {}", own.value)).collect();
+        parts.push(format!(
+            "`{name}`: {} from {} ({}){}",
+            of.node,
+            of.publisher,
+            listed(&of.publications),
+            options.concat()
+        ));
+    }
+    let more = scenario.subscriptions.len().saturating_sub(MOST_SUBSCRIPTIONS);
+    if more > 0 {
+        parts.push(format!("{more} more"));
+    }
+    let waits = scenario.nodes.iter().filter_map(|(name, node)| Some((name, node.synchronous.as_ref()?)));
+    parts.extend(waits.map(|(name, of)| format!("commits of {name} wait for {}", synchronous::names(of))));
+    parts.join("; ")
 }
 
 fn phase(phase: &Phase) -> String {

@@ -146,6 +146,17 @@ fn of_slices(runs: &[&Sample], read: impl Fn(&Sample) -> Result<f64, NoFigure>) 
     }
 }
 
+impl OverRounds {
+    /// What stands for all of them: the geometric mean where figures are compared by their ratios, so that the ratio of two
+    /// is the change that is told; else, and where one is not above zero, the median.
+    pub(super) fn centre(&self, by_ratios: bool) -> f64 {
+        if !by_ratios || self.values.iter().any(|value| *value <= 0.0) {
+            return self.spread.median;
+        }
+        (self.values.iter().map(|value| value.ln()).sum::<f64>() / self.values.len() as f64).exp()
+    }
+}
+
 /// A figure over a scenario's rounds.
 pub(super) struct OverRounds {
     /// Median and range.

@@ -1,6 +1,8 @@
 //! What speaks against the figures: drift, stolen time, other load, clients that were the bottleneck; and what
 //! was planned and what it took.
 
+use std::collections::BTreeMap;
+
 use super::figures::Runs;
 use super::format::{as_written, counted, listed};
 use crate::measure::{Evidence, Quantity};
@@ -17,6 +19,9 @@ const STEAL: f64 = 0.02;
 
 /// From this share of the host on, what neither the nodes nor the load used is told.
 const OTHERS: f64 = 0.10;
+
+/// Where it is less in the median, from this share in a single run on.
+const OTHERS_ONCE: f64 = 0.25;
 
 /// From this share of its threads on, a load was held up by itself.
 const CLIENT_BOUND: f64 = 0.9;
@@ -119,24 +124,37 @@ fn stolen(runs: Runs<'_>) -> Option<String> {
     })
 }
 
-/// Slices in which nobody knows what it took, though it was bounded.
+/// The bounds on what else may use the machine in a slice, in words; none of a run that is not paired.
+pub(super) fn bounds(runs: Runs<'_>) -> Option<String> {
+    let paired = &runs.spec.run.paired;
+    let steal = paired.steal.as_ref().map(|own| {
+        format!("the hypervisor took more than {} % of the cores (`run.paired.steal`)", as_written(own.value * 100.0))
+    });
+    let other = paired.other_load.as_ref().map(|own| {
+        format!("other processes used more than {} % of them (`run.paired.other_load`)", as_written(own.value * 100.0))
+    });
+    let all: Vec<String> = [steal, other].into_iter().flatten().collect();
+    (runs.is_paired() && !all.is_empty()).then(|| all.join(", or "))
+}
+
+/// Slices in which nobody knows what else used the machine, though it was bounded.
 fn unbounded(runs: Runs<'_>) -> Option<String> {
-    runs.spec.run.paired.steal.as_ref().filter(|_| runs.is_paired())?;
+    bounds(runs)?;
     let measured = measured(runs);
     let capacity = |evidence: &Evidence| evidence.host.map_or(0.0, |host| host.capacity_seconds);
     let unknown = measured.iter().filter(|(_, evidence)| capacity(evidence) <= 0.0).count();
     (unknown > 0).then(|| {
         format!(
-            "`run.paired.steal` was not kept in {unknown} of {}: what the hypervisor took could not be read there, and they \
+            "The bounds on what else may use the machine were not kept in {unknown} of {}: it could not be read there, and they \
              count whatever it was.",
             counted(measured.len(), "slice")
         )
     })
 }
 
-/// Pairs that were given up because of it, and in whose slices.
-fn disturbed(runs: Runs<'_>) -> Option<String> {
-    let steal = runs.spec.run.paired.steal.as_ref().filter(|_| runs.is_paired())?;
+/// Pairs that were given up because of them, and in whose slices.
+pub(super) fn disturbed(runs: Runs<'_>) -> Option<String> {
+    let bounds = bounds(runs)?;
     let plan = PairedPlan::of(runs.spec)?;
     let (mut begun, mut lost, mut of, mut to) = (0, 0, 0, 0);
     for pair in &plan.comparisons {
@@ -155,43 +173,52 @@ fn disturbed(runs: Runs<'_>) -> Option<String> {
         }
     }
     let compare = runs.spec.compare.as_ref()?;
-    (lost > 0).then(|| {
-        format!(
-            "{lost} of {} begun count nowhere: the hypervisor took more than {} % of the cores in one of their slices \
-             (`run.paired.steal`), in {of} of `{}`, in {to} of `{}`. A side that wants more CPU loses more of it: where \
-             these differ by much, the pairs that count are a choice.",
-            counted(begun, "pair"),
-            as_written(steal.value * 100.0),
-            compare.of,
-            compare.to,
-        )
-    })
+    (lost > 0).then(|| format!(
+        "{lost} of {} begun count nowhere, since in one of their slices {bounds}; that slice was of `{}` in {of}, of `{}` in \
+         {to}. A side that wants more CPU is disturbed more: where these differ by much, the pairs that count are a choice.",
+        counted(begun, "pair"),
+        compare.of,
+        compare.to,
+    ))
 }
 
-/// What neither the nodes nor the load used.
+/// What neither the nodes nor the load used. A median hides what came and went.
 fn others(runs: Runs<'_>) -> Option<String> {
-    let shares: Vec<f64> = measured(runs)
-        .iter()
-        .filter_map(|(_, evidence)| {
-            let host = evidence.host.filter(|host| host.capacity_seconds > 0.0)?;
-            let nodes: u64 = evidence.nodes.values().flat_map(|node| node.cpu_ns.values()).sum();
-            let sessions: u64 = evidence.nodes.values().map(|node| node.runner_sessions_ns).sum();
-            let loads: u64 = evidence.loads.values().filter_map(|load| load.driver_cpu_ns).sum();
-            let consumers: u64 = evidence.slots.values().filter_map(|slot| slot.consumer_cpu_ns).sum();
-            let known = (nodes + sessions + loads + consumers + evidence.runner_cpu_ns.unwrap_or(0)) as f64 / 1e9;
-            Some(((host.busy_seconds - host.steal_seconds - known) / host.capacity_seconds).max(0.0))
-        })
-        .collect();
-    let spread = Summary::of(&shares)?;
-    (spread.median >= OTHERS).then(|| {
-        format!(
-            "Other load: processes that are neither nodes nor load, and the kernel's own work, used {} of the cores' time \
-             (median over runs; {} to {}).",
-            percent(spread.median),
-            percent(spread.min),
-            percent(spread.max)
-        )
-    })
+    let shares: Vec<(u32, f64)> =
+        measured(runs).iter().filter_map(|(sample, evidence)| Some((sample.round, evidence.other_load()?))).collect();
+    let spread = Summary::of(&shares.iter().map(|(_, share)| *share).collect::<Vec<_>>())?;
+    if spread.median < OTHERS && spread.max < OTHERS_ONCE {
+        return None;
+    }
+    let mut by_round: BTreeMap<u32, usize> = BTreeMap::new();
+    for (round, _) in shares.iter().filter(|(_, share)| *share >= OTHERS) {
+        *by_round.entry(*round).or_default() += 1;
+    }
+    let disturbed: usize = by_round.values().sum();
+    let slice = if runs.is_paired() { "slice" } else { "run" };
+    let (round, most) = by_round.iter().max_by_key(|(_, count)| **count)?;
+    let mostly = if by_round.len() > 1 && 2 * most > disturbed {
+        format!(", {most} of them in {} {round}", runs.unit())
+    } else {
+        String::new()
+    };
+    let often = if disturbed == shares.len() {
+        String::new()
+    } else {
+        format!(", and {} or more in {disturbed} of {}{mostly}", percent(OTHERS), counted(shares.len(), slice))
+    };
+    let bound = if runs.is_paired() && runs.spec.run.paired.other_load.is_none() {
+        "; `other_load` under [run.paired] bounds it"
+    } else {
+        ""
+    };
+    Some(format!(
+        "Other load: processes that are neither nodes nor load, and the kernel's own work, used {} of the cores' time \
+         (median over {slice}s; {} to {}){often}{bound}.",
+        percent(spread.median),
+        percent(spread.min),
+        percent(spread.max)
+    ))
 }
 
 /// Loads whose own threads were nearly always busy: their rate says more of the driver than of the server.

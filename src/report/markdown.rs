@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::builds::BuildsView;
 use super::cells::CellView;
 use super::charts::ChartView;
-use super::claims::ClaimView;
+use super::claims::{ClaimView, JUDGED_ALONE};
 use super::comparison::ComparisonView;
 use super::differences::{BY_AXES, DifferencesView};
 use super::excluded::{ExcludedRun, FailedTransactions};
@@ -198,8 +198,11 @@ fn claims(claims: &[ClaimView]) -> (Vec<Item>, Vec<String>) {
         })
         .collect();
     let label = |rule: &str| number(rule).map_or_else(|| "Rule".to_owned(), |number| capitalised(&number));
-    let rules = rules.iter().map(|rule| format!("{}: {rule}.", label(rule))).collect();
-    (items, rules)
+    let mut told: Vec<String> = rules.iter().map(|rule| format!("{}: {rule}.", label(rule))).collect();
+    if claims.len() > 1 {
+        told.push(format!("{JUDGED_ALONE}."));
+    }
+    (items, told)
 }
 
 /// A text with a fence that it does not hold itself.
@@ -327,7 +330,7 @@ fn ranges(view: &TableView) -> String {
         return String::new();
     }
     let mut grid = Grid::default();
-    grid.column("Lowest–highest run", Align::Left);
+    grid.column(&format!("Lowest–highest {}", view.ranges_of), Align::Left);
     for index in &shown {
         grid.column(&view.columns[*index].title, Align::Right);
     }
@@ -391,18 +394,28 @@ fn ledger(view: &LedgerView) -> String {
     grid.column("Scenario", Align::Left);
     grid.column("Node", Align::Left);
     grid.column("n", Align::Right);
-    for (_, heading) in LEDGER_COLUMNS {
+    // What no row has needs no column.
+    let columns: Vec<(&str, &str)> = LEDGER_COLUMNS
+        .into_iter()
+        .filter(|(metric, _)| view.rows.iter().any(|row| row.medians.contains_key(metric)))
+        .collect();
+    let named = view.rows.iter().any(|row| !row.rmgr_bytes.is_empty() || !row.mark.is_empty());
+    for (_, heading) in &columns {
         grid.column(heading, Align::Right);
     }
-    grid.column("Mostly", Align::Left);
+    if named {
+        grid.column("Mostly", Align::Left);
+    }
     for row in &view.rows {
         let mut entries: Vec<Entry> = vec![row.title.as_str().into(), row.node.as_str().into()];
         entries.push(row.n.to_string().as_str().into());
-        entries.extend(LEDGER_COLUMNS.map(|(metric, _)| match row.medians.get(metric) {
+        entries.extend(columns.iter().map(|(metric, _)| match row.medians.get(metric) {
             Some(median) => thousands(median.round()).as_str().into(),
             None => NONE.into(),
         }));
-        entries.push(Entry { mark: row.mark.clone(), ..row.mostly().as_str().into() });
+        if named {
+            entries.push(Entry { mark: row.mark.clone(), ..row.mostly().as_str().into() });
+        }
         grid.row(entries);
     }
     grid.draw()

@@ -1,6 +1,8 @@
 //! What a reader should know of the runs beside the figures: convergence, waits for the launcher, start-up,
 //! CPU of processes that exited, warnings.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 
 use super::figures::Runs;
@@ -33,7 +35,11 @@ pub(super) fn warnings(runs: Runs<'_>) -> Vec<String> {
 fn convergence(runs: Runs<'_>) -> Vec<String> {
     let valid: Vec<&Sample> = runs.samples.iter().filter(|sample| sample.outcome.is_valid()).collect();
     let mut rows: IndexMap<(&str, &str, &str), Vec<f64>> = IndexMap::new();
-    for table in valid.iter().filter_map(|sample| sample.convergence.as_ref()).flat_map(|checked| &checked.tables) {
+    // Servers of a pair are compared once, after the last of their slices.
+    let mut seen: HashSet<(&str, u32)> = HashSet::new();
+    let mut compared = valid.clone();
+    compared.retain(|sample| !runs.is_paired() || seen.insert((&sample.cell, sample.round)));
+    for table in compared.iter().filter_map(|sample| sample.convergence.as_ref()).flat_map(|checked| &checked.tables) {
         let key = (table.table.as_str(), table.publisher.as_str(), table.subscriber.as_str());
         rows.entry(key).or_default().push(table.published.rows as f64);
     }
@@ -44,7 +50,14 @@ fn convergence(runs: Runs<'_>) -> Vec<String> {
             .filter_map(|((table, publisher, subscriber), rows)| {
                 let spread = Summary::of(rows)?;
                 let span = range(&thousands(spread.min), &thousands(spread.max));
-                Some(format!("{table} ({publisher} to {subscriber}, {span} rows, {})", counted(rows.len(), "run")))
+                Some(format!(
+                    "{table} ({publisher} to {subscriber}, {span} rows, {})",
+                    if runs.is_paired() {
+                        format!("{} sides of pairs", rows.len())
+                    } else {
+                        counted(rows.len(), "run")
+                    }
+                ))
             })
             .collect();
         notes.push(format!("Converged after the last phase, by row counts and checksums: {}.", listed(&tables)));

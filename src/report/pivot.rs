@@ -1,11 +1,11 @@
-//! A table of one metric by two axes: medians over the rounds, published figures beside them.
+//! A table of one metric by two axes: means or medians over the rounds, published figures beside them.
 
 use super::cells::{CellView, plain_cell, spread_text};
 use super::comparison::{ComparisonView, VerdictRow};
 use super::figures::{NoFigure, Runs};
 use super::footnotes::Footnotes;
 use super::format::{self, NONE};
-use super::tables::{ColumnView, RowView, TableView};
+use super::tables::{ColumnView, RowView, TableView, ranges_of};
 use crate::spec::{LoweredCell, PivotSpec, SCENARIO_AXIS};
 
 /// Decides a table by axes.
@@ -59,6 +59,7 @@ pub(super) fn pivot(spec: &PivotSpec, runs: Runs<'_>, verdicts: Option<&Comparis
         title: spec.title.clone(),
         note: spec.note.clone(),
         each: "axis",
+        ranges_of: ranges_of(runs),
         leading: if spec.rows == SCENARIO_AXIS { "Scenario".to_owned() } else { spec.rows.clone() },
         legend: legend(spec, &table_rows, &rounds, runs),
         columns,
@@ -114,16 +115,24 @@ fn legend(spec: &PivotSpec, rows: &[RowView], rounds: &[usize], runs: Runs<'_>) 
     let (least, most) = (rounds.iter().min().copied().unwrap_or(0), rounds.iter().max().copied().unwrap_or(0));
     let n = if least == most { format!("n = {most}") } else { format!("n = {least} to {most}") };
     let what = spec.value.display();
-    legend.push(match (most, runs.is_paired()) {
-        (0, _) => format!("`{what}`; no valid run."),
-        (1, false) => format!("`{what}`, one valid run each, so that no spread is known."),
-        (_, false) => format!("`{what}`, medians of the valid runs, {n} each."),
-        (_, true) => format!("`{what}`, medians of the pairs' means over their slices, {n} pairs each."),
+    legend.push(match (most, runs.is_paired(), spec.verdict) {
+        (0, ..) => format!("`{what}`; no valid run."),
+        (1, false, _) => format!("`{what}`, one valid run each, so that no spread is known."),
+        (_, false, false) => format!("`{what}`, medians of the valid runs, {n} each."),
+        (_, false, true) => format!("`{what}`, geometric means of the valid runs, {n} each."),
+        (_, true, _) => {
+            format!("`{what}`, geometric means over the pairs and their slices, {n} pairs each.")
+        }
     });
     if rows.iter().flat_map(|row| &row.cells).any(|cell| cell.published.is_some()) {
         legend.push("In parentheses: published.".to_owned());
     }
     legend
+}
+
+/// Whether the figures are compared by their ratios, as below them or by pairs.
+fn by_ratios(spec: &PivotSpec, runs: Runs<'_>) -> bool {
+    spec.verdict || runs.is_paired()
 }
 
 fn figure(spec: &PivotSpec, cell: &LoweredCell, runs: Runs<'_>, notes: &mut Footnotes) -> CellView {
@@ -137,11 +146,11 @@ fn figure(spec: &PivotSpec, cell: &LoweredCell, runs: Runs<'_>, notes: &mut Foot
     let over = runs.over_rounds(name, |sample| runs.read(sample, &spec.value));
     let mut out = match over {
         Ok(over) => {
-            let mut out = plain_cell(over.spread.median, unit, digits);
+            let mut out = plain_cell(over.centre(by_ratios(spec, runs)), unit, digits);
             if let Some(reason) = over.absent.first() {
                 let all = over.values.len() + over.absent.len();
-                out.mark = notes
-                    .mark(&format!("median of {} of the {all} valid runs; in the rest: {reason}", over.values.len()));
+                out.mark =
+                    notes.mark(&format!("of {} of the {all} valid runs; in the rest: {reason}", over.values.len()));
             }
             out.range = spread_text(&over.spread, unit, digits);
             out.values = over.values;

@@ -3,7 +3,7 @@
 //! Made from the same view as the page, so that the two cannot tell different things; definitions, ledger, set-up and
 //! most notes are left to the page.
 
-use super::claims::ClaimView;
+use super::claims::{ClaimView, JUDGED_ALONE};
 use super::comparison::ComparisonView;
 use super::differences::{BY_AXES, DifferencesView};
 use super::environment::{EnvironmentView, SettingView};
@@ -17,7 +17,7 @@ use super::view::View;
 use crate::stats::ROUNDS_FOR_INTERVAL;
 
 /// A longer table of differences is left to the page.
-const DIFFERENCES: usize = 12;
+const DIFFERENCES: usize = 20;
 
 /// The report in short, for a mail.
 pub fn plain(view: &View) -> String {
@@ -85,7 +85,8 @@ fn claims(view: &View) -> Vec<String> {
     let own = &view.summary;
     let title = format!("Claims: {} held, {} not held, {} cannot tell", own.held, own.not_held, own.cannot_tell);
     let items: Vec<String> = view.claims.iter().map(claim).collect();
-    vec![heading(&title, '-'), items.join("\n")]
+    let alone = (items.len() > 1).then(|| prose("", &format!("{JUDGED_ALONE}.")));
+    [heading(&title, '-'), items.join("\n")].into_iter().chain(alone).collect()
 }
 
 fn claim(claim: &ClaimView) -> String {
@@ -158,7 +159,7 @@ fn ranges(view: &TableView) -> String {
         return String::new();
     }
     let mut table = PlainTable::new(1);
-    table.column("Lowest-highest run", Side::Left);
+    table.column(&format!("Lowest-highest {}", view.ranges_of), Side::Left);
     for index in &shown {
         table.column(&view.columns[*index].title, Side::Right);
     }
@@ -244,7 +245,8 @@ fn differences(view: &DifferencesView, by_version: &[String]) -> Vec<String> {
 
 /// Builds, machine, and the settings that the spec chose.
 fn environment(view: &EnvironmentView) -> Vec<String> {
-    let shown = ["When", "Gone on with", "Put together from", "PostgreSQL", "Host", "Data folders", "Runner"];
+    let shown =
+        ["When", "Gone on with", "Put together from", "PostgreSQL", "Replication", "Host", "Data folders", "Runner"];
     let lines = view.lines.iter().filter(|(label, _)| shown.contains(&label.as_str()));
     let mut lines: Vec<String> = lines.map(|(label, text)| prose("* ", &format!("{label}: {text}"))).collect();
     let mut nodes: Vec<&String> = view.settings.iter().flat_map(|setting| &setting.nodes).collect();

@@ -24,6 +24,8 @@ pub struct TableView {
     pub note: Option<String>,
     /// `scenario`, `run` or `axis`.
     pub each: &'static str,
+    /// What the lowest and the highest are taken over: `run`, or `pair`.
+    pub ranges_of: &'static str,
     /// Heading of the leading column.
     pub leading: String,
     /// How to read it, sentences.
@@ -101,7 +103,13 @@ fn listed<'a>(spec: &'a TableSpec, runs: Runs<'a>) -> TableView {
     });
     let each = if spec.each == Each::Run { "run" } else { "scenario" };
     let leading = "Scenario".to_owned();
-    TableView { title: spec.title.clone(), note: spec.note.clone(), each, leading, legend, columns, rows, footnotes }
+    let (title, note) = (spec.title.clone(), spec.note.clone());
+    TableView { title, note, each, ranges_of: ranges_of(runs), leading, legend, columns, rows, footnotes }
+}
+
+/// What the lowest and the highest of a table are taken over.
+pub(super) fn ranges_of(runs: Runs<'_>) -> &'static str {
+    if runs.is_paired() { "pair" } else { "run" }
 }
 
 struct Table<'a> {
@@ -157,7 +165,7 @@ impl<'a> Table<'a> {
         let excluded = sample.outcome.complaint();
         let mark = kind_of_end(&sample.outcome).map_or_else(String::new, |kind| {
             let told = match sample.outcome {
-                Outcome::Disturbed { .. } => "by run.paired.steal",
+                Outcome::Disturbed { .. } => "since something else had too much of the machine",
                 _ => "see Excluded runs",
             };
             self.notes.mark(&format!("in no median and no claim: {kind}, {told}"))

@@ -2,6 +2,7 @@
 //!
 //! Where scenarios have different texts, each says whose it is.
 
+use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::figures::Runs;
@@ -21,34 +22,45 @@ pub struct TextView {
     pub text: String,
 }
 
-/// Texts of all scenarios in their order, each once.
-pub(super) fn texts(runs: Runs<'_>) -> Vec<TextView> {
-    let cells = &runs.spec.cells;
-    let mut found: Vec<TextView> = Vec::new();
-    for cell in cells {
-        for (title, text) in of(&cell.scenario) {
-            match found.iter_mut().find(|known| known.title == title && known.text == text) {
-                Some(known) => known.scenarios.push(cell.title.clone()),
-                None => found.push(TextView { title, scenarios: vec![cell.title.clone()], text }),
-            }
-        }
-    }
-    for text in &mut found {
-        if text.scenarios.len() == cells.len() {
-            text.scenarios.clear();
-        }
-    }
-    found
+/// A text of one scenario.
+struct Found {
+    /// What it is, such as "Workload `w` on publisher".
+    title: String,
+    /// How it is run, such as "4 clients, 2s"; empty for what is only run once.
+    how: String,
+    text: String,
 }
 
-fn of(scenario: &Scenario) -> Vec<(String, String)> {
+/// Texts of all scenarios in their order, each once, with all the ways in which it is run.
+pub(super) fn texts(runs: Runs<'_>) -> Vec<TextView> {
+    let cells = &runs.spec.cells;
+    let mut found: IndexMap<(String, String), IndexMap<String, Vec<&str>>> = IndexMap::new();
+    for cell in cells {
+        for Found { title, how, text } in of(&cell.scenario) {
+            found.entry((title, text)).or_default().entry(how).or_default().push(&cell.title);
+        }
+    }
+    let view = |((title, text), ways): ((String, String), IndexMap<String, Vec<&str>>)| {
+        let mut scenarios: Vec<String> = ways.values().flatten().map(|title| (*title).to_owned()).collect();
+        if scenarios.len() == cells.len() {
+            scenarios.clear();
+        }
+        let ways: Vec<String> = ways.into_keys().filter(|how| !how.is_empty()).collect();
+        let title = if ways.is_empty() { title } else { format!("{title}: {}", ways.join("; or ")) };
+        TextView { title, scenarios, text }
+    };
+    found.into_iter().map(view).collect()
+}
+
+fn of(scenario: &Scenario) -> Vec<Found> {
     let mut out = Vec::new();
     for setup in &scenario.setup {
         let text = match &setup.work {
             SetupWork::Sql(sql) => sql.trim().to_owned(),
             SetupWork::PgbenchInit(init) => format!("-- {}", pgbench_init::words(*init)),
         };
-        out.push((format!("Set-up `{}` on {}", setup.name, listed(&setup.nodes)), text));
+        let title = format!("Set-up `{}` on {}", setup.name, listed(&setup.nodes));
+        out.push(Found { title, how: String::new(), text });
     }
     let run = |name: &String| {
         scenario.phases.iter().any(|phase| matches!(&phase.body, Body::Run(loads) if loads.contains(name)))
@@ -68,8 +80,11 @@ fn of(scenario: &Scenario) -> Vec<(String, String)> {
                 None => String::new(),
             };
             let clients = if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") };
-            let title = format!("Workload `{name}` on {}: {clients}, {extent}{which}", load.node);
-            out.push((title, script.text.trim().to_owned()));
+            out.push(Found {
+                title: format!("Workload `{name}` on {}", load.node),
+                how: format!("{clients}, {extent}{which}"),
+                text: script.text.trim().to_owned(),
+            });
         }
     }
     out

@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use super::comparison::VerdictRow;
+use super::comparison::{VerdictRow, percent};
 use super::figures::Runs;
 use super::format::{as_written, counted};
+use super::honesty::{bounds, disturbed};
 use crate::plan::paired::PairedPlan;
 use crate::spec::Compare;
 use crate::stats::{Comparison, StopRule};
 use crate::text::format_duration;
+
+/// Why intervals of pairs are wider than Student's.
+const WIDENED: &str = "Standard errors are multiplied by 1 + 0.75/n, since pairs of servers are no normal sample";
 
 /// How it was measured and judged.
 pub(super) fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule: Option<StopRule>) -> Vec<String> {
@@ -26,17 +30,16 @@ pub(super) fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule
                 length => format!(", the first {} thrown away", format_duration(length)),
             };
             let most_begun = PairedPlan::of(runs.spec).map(|plan| plan.attempts());
-            let steal = paired.steal.as_ref().map_or_else(String::new, |steal| {
+            let limits = bounds(runs).map_or_else(String::new, |bounds| {
                 format!(
-                    " A pair in one of whose slices the hypervisor took more than {} % of the cores counts nowhere; another \
-                     was run for it, until {} had been begun.",
-                    as_written(steal.value * 100.0),
-                    most_begun.unwrap_or_default()
+                    " A pair in one of whose slices {bounds} counts nowhere; another was run for it, until {} had been begun.{}",
+                    most_begun.unwrap_or_default(),
+                    if disturbed(runs).is_none() { " There was none." } else { "" }
                 )
             });
             out.push(format!(
                 "Each pair is fresh servers of both sides, up at once, with {} slices of each in the order A B B A (the \
-                 side that begins alternates){rest}{warm_up}.{steal}",
+                 side that begins alternates){rest}{warm_up}.{limits}",
                 paired.slices.value
             ));
             out.push(format!(
@@ -44,20 +47,17 @@ pub(super) fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule
                  ratios, {confidence} for each cell alone."
             ));
             out.push(if rule.least == rule.most {
-                format!(
-                    "The number of pairs was fixed before: {}. Standard errors are multiplied by 1 + 0.75/n, since pairs of \
-                     servers are no normal sample.",
-                    rule.most
-                )
+                format!("The number of pairs was fixed before: {}. {WIDENED}.", rule.most)
             } else {
                 format!(
-                "A cell was done when its interval was as narrow as ± {} % (from {} pairs on), whatever it said, or at {} \
-                 pairs; standard errors are multiplied by 1 + 0.75/n, since that ends a little too often on pairs \
-                 that agree by chance, and pairs of servers are no normal sample.",
-                (rule.half_width * 1e4).round() / 100.0,
-                rule.least,
-                rule.most
-            )
+                    "A cell was done when its interval was as narrow as ± {} % (from {} pairs on), whatever it said, or at {} \
+                     pairs; {}. {WIDENED}, also since ending on a narrow interval ends a little too often on pairs that \
+                     agree by chance.",
+                    (rule.half_width * 1e4).round() / 100.0,
+                    rule.least,
+                    rule.most,
+                    narrow(rows)
+                )
             });
         }
         None => out.push(format!(
@@ -71,9 +71,11 @@ pub(super) fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule
     );
     out.push(format!(
         "Verdicts are joint over {} by Holm's method: the probability of any wrong one is at most {:.0} %; {same}. The last \
-         column is the smallest change that this many would have found with a probability of 80 %.",
+         column is the smallest change that this many would have found with a probability of 80 %, at the level of its first \
+         step ({:.1} %).",
         counted(rows.len(), "cell"),
-        (1.0 - compare.confidence) * 100.0
+        (1.0 - compare.confidence) * 100.0,
+        (1.0 - compare.confidence) * 100.0 / rows.len().max(1) as f64
     ));
     out.extend(against(rows));
     let spreads: Vec<f64> = rows.iter().filter_map(|row| row.sd_log).collect();
@@ -84,6 +86,7 @@ pub(super) fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule
         } else {
             String::new()
         };
+        out.extend(left_behind(rows));
         out.push(format!("Fresh pairs differed by {} (standard deviation{over}).", percent(spread.median)));
         out.push(
             "A slice is short: what comes seldom, such as a checkpoint or a vacuum, is in few of them or in none, and the \
@@ -92,6 +95,35 @@ pub(super) fn rules(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule
         );
     }
     out
+}
+
+/// How many cells were as narrow as they were to be.
+fn narrow(rows: &[VerdictRow]) -> String {
+    match rows.iter().filter(|row| row.narrow).count() {
+        0 => "none was as narrow".to_owned(),
+        all if all == rows.len() => "all were as narrow".to_owned(),
+        some => format!("{some} of {} were as narrow", rows.len()),
+    }
+}
+
+/// What slices leave behind, in words; `None` where it cannot be told.
+fn left_behind(rows: &[VerdictRow]) -> Option<String> {
+    let found: Vec<_> = rows.iter().filter_map(|row| row.carry_over.as_ref()).collect();
+    let spread = crate::stats::Summary::of(&found.iter().map(|found| found.ratio).collect::<Vec<_>>())?;
+    let beyond = found.iter().filter(|found| found.interval.is_some_and(|own| !own.contains(1.0))).count();
+    let span = if spread.n > 1 {
+        format!("{} to {}", percent(spread.min), percent(spread.max))
+    } else {
+        percent(spread.median)
+    };
+    let chance = match beyond {
+        0 => "nowhere beyond chance".to_owned(),
+        some => format!("beyond chance in {}", counted(some, "cell")),
+    };
+    Some(format!(
+        "Carry-over: a slice after one of its own side differed by {span} from one after the other side, {chance} (99 %); \
+         pairing is refused where that is beyond chance and more than the width asked for."
+    ))
 }
 
 /// The same in two or three lines, and what speaks against it whole.
@@ -103,11 +135,12 @@ pub(super) fn brief(runs: Runs<'_>, compare: &Compare, rows: &[VerdictRow], rule
             runs.spec.run.paired.slices.value, rule.most
         ),
         Some(rule) => format!(
-            "Each pair: fresh servers of both sides, {} slices each, A B B A; pairs until +/- {} % ({} to {}).",
+            "Each pair: fresh servers of both sides, {} slices each, A B B A; pairs until +/- {} % ({} to {}); {}.",
             runs.spec.run.paired.slices.value,
             as_written(rule.half_width * 100.0),
             rule.least,
-            rule.most
+            rule.most,
+            narrow(rows)
         ),
         None => "Change: geometric mean of the ratios within rounds.".to_owned(),
     };

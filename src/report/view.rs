@@ -95,6 +95,9 @@ pub struct RunFigures {
     /// Its place within its pair, from 1, if it is a slice of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<u32>,
+    /// Whether it only warmed up.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub warm_up: bool,
     /// Whether it counts.
     pub valid: bool,
     /// How it ended.
@@ -288,6 +291,7 @@ fn figures(sample: &Sample, runs: Runs<'_>) -> RunFigures {
         started: sample.started.clone(),
         point: sample.point.clone(),
         slice: sample.slice.as_ref().map(|slice| slice.place),
+        warm_up: sample.slice.as_ref().is_some_and(|slice| slice.warm_up),
         valid: sample.counts(),
         outcome: sample.outcome.clone(),
         total_seconds: sample.total_seconds,

@@ -169,6 +169,7 @@ mod tests {
             warm_up: Duration::ZERO,
             rest: Duration::ZERO,
             steal,
+            other_load: None,
             until: 0.01,
             confidence: 0.95,
             metric: Quantity::Read(Reference::parse("load.tps").expect("in the catalogue")),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use runner::measure::Evidence;
 use runner::report::{ExitStatus, Input, PlainTable, Side, View, WIDTH, ascii, exit_status, paragraph, plain, wrap};
 use runner::results::record::SliceRecord;
-use runner::results::{Outcome, RunRecord, Sample};
+use runner::results::{Build, Outcome, RunRecord, Sample};
 use runner::spec::{Chosen, Spec};
 
 use crate::support::published::{hidden_cpu_cost, replica_identity_full};
@@ -168,9 +168,72 @@ fn what_the_page_says_of_figures_the_mail_says_too() {
 }
 
 #[test]
+fn figures_above_a_change_have_it_as_their_ratio() {
+    let view = view(&two_builds());
+    let (table, comparison) = (&view.tables[0], view.comparison.as_ref().expect("two builds"));
+    for (column, row) in comparison.rows.iter().enumerate() {
+        let figure = |row: usize| table.rows[row].cells[column].value.expect("a figure");
+        let ratio = row.ratio.expect("pairs enough");
+        assert!((figure(1) / figure(0) / ratio - 1.0).abs() < 1e-12, "{} {ratio}", figure(1) / figure(0));
+    }
+    assert!(table.legend[0].contains("geometric means over the pairs"), "{:?}", table.legend);
+}
+
+#[test]
+fn a_report_says_how_replication_was_wired_and_names_every_build() {
+    let mut records = two_builds();
+    let build = |version: &str| Build { version: version.to_owned(), origin: "installed".to_owned(), digest: None };
+    for cell in &records.0.cells {
+        let publisher =
+            if cell.value("build").is_some_and(|build| build.to_string() == "head") { "14.23" } else { "15.18" };
+        let nodes = map([("publisher", build(publisher)), ("subscriber", build("15.18"))]);
+        records.1.builds_by_scenario.insert(cell.name.clone(), nodes);
+    }
+    let told = |label: &str| {
+        let lines = view(&records).environment.lines;
+        lines.into_iter().find(|(own, _)| own == label).map(|(_, text)| text).unwrap_or_default()
+    };
+    assert_eq!(
+        told("Replication"),
+        "`idle`: subscriber from publisher (idle), synchronous_commit = off; commits of publisher wait for FIRST 1 (\"idle\")"
+    );
+    assert_eq!(
+        told("PostgreSQL"),
+        "publisher: HEAD, 14.23 (installed); subscriber and publisher: patched, 15.18 (installed)"
+    );
+}
+
+#[test]
+fn other_load_that_came_and_went_is_told() {
+    let mut records = two_builds();
+    records.0.run.paired.other_load = None;
+    let told = |records: &Records| view(records).against.into_iter().find(|note| note.starts_with("Other load"));
+    // The load's own CPU is all that is known to be in use.
+    for sample in &mut records.2 {
+        for phase in sample.phases.values_mut() {
+            let busy = if sample.round == 3 { 0.5 } else { 0.02 };
+            phase.evidence.host = Some(host(8.0, 5.0, busy));
+        }
+    }
+    let note = told(&records).expect("a round was disturbed");
+    assert!(note.contains("10 % or more in 24 of 192 slices; `other_load` under"), "{note}");
+    for sample in records.2.iter_mut().filter(|sample| sample.round == 5 && sample.counts()).take(1) {
+        sample.phases["load"].evidence.host = Some(host(8.0, 5.0, 0.2));
+    }
+    records.0.run.paired.other_load = Some(Chosen::default_of(0.9));
+    let note = told(&records).expect("a round was disturbed");
+    assert!(note.ends_with("10 % or more in 25 of 192 slices, 24 of them in pair 3."), "{note}");
+    for sample in &mut records.2 {
+        sample.phases["load"].evidence.host = Some(host(8.0, 5.0, 0.02));
+    }
+    assert_eq!(told(&records), None);
+}
+
+#[test]
 fn disturbed_pairs_are_counted_and_are_no_failure() {
     let mut records = two_builds();
     records.0.run.paired.steal = Some(Chosen::default_of(0.005));
+    records.0.run.paired.other_load = None;
     // Of two pairs: one that came to a slice of one side only, and a whole one.
     let disturb = |sample: &mut Sample| {
         sample.outcome = Outcome::Disturbed { reason: "the hypervisor took 9.0 % of the cores".to_owned() };
@@ -183,10 +246,12 @@ fn disturbed_pairs_are_counted_and_are_no_failure() {
     records.2.iter_mut().filter(|sample| own(sample)).for_each(disturb);
     let view = view(&records);
     let all = cells.len() * rounds as usize;
-    let told = format!("1 of {all} pairs begun count nowhere: the hypervisor took more than 0.5 % of the cores");
+    let told = format!(
+        "1 of {all} pairs begun count nowhere, since in one of their slices the hypervisor took more than 0.5 % of the cores"
+    );
     assert!(view.against.iter().any(|note| note.contains(&told)), "{told}: {:?}", view.against);
     // The pair ended with that slice.
-    let sides = "in 1 of `patched`, in 0 of `head`";
+    let sides = "that slice was of `patched` in 1, of `head` in 0.";
     assert!(view.against.iter().any(|note| note.contains(sides)), "{sides}: {:?}", view.against);
     assert!(view.excluded.is_empty());
     assert_eq!(exit_status(&view.summary, false), ExitStatus::AllWell);
@@ -199,7 +264,7 @@ fn a_comparison_that_ran_out_of_attempts_says_so_and_is_not_well() {
     let mut records = two_builds();
     let paired = &mut records.0.run.paired;
     (paired.least, paired.most) = (Chosen::default_of(8), Chosen::default_of(8));
-    paired.steal = Some(Chosen::default_of(0.05));
+    (paired.steal, paired.other_load) = (Some(Chosen::default_of(0.05)), None);
     let cells = records.0.comparisons().swap_remove(0);
     let sides = [cells.of, cells.to].map(|cell| records.0.cells[cell].name.clone());
     // Three whole pairs, and 29 that were disturbed: four times eight.
@@ -291,7 +356,7 @@ fn pairs_without_a_figure_are_no_failed_ones() {
 fn a_bound_on_steal_that_could_not_be_kept_is_told() {
     let mut records = two_builds();
     records.0.run.paired.steal = Some(Chosen::default_of(0.05));
-    let told = |records: &Records| view(records).against.iter().any(|note| note.contains("was not kept"));
+    let told = |records: &Records| view(records).against.iter().any(|note| note.contains("were not kept"));
     assert!(!told(&records));
     for phase in records.2.iter_mut().flat_map(|sample| sample.phases.values_mut()) {
         phase.evidence.host = None;

@@ -118,6 +118,29 @@ async fn a_side_that_fails_ends_the_pair_and_both_are_taken_down() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_measured_slice_in_which_other_processes_used_too_much_ends_the_pair() {
+    // Half of the cores is busy, none of it with nodes or load; what the hypervisor took is not the processes'.
+    for (bound, steal, reason) in [
+        ("50%", 0.0, None),
+        (
+            "49%",
+            0.0,
+            Some(
+                "disturbed: other processes used 50.0 % of the cores in a slice, and run.paired.other_load allows 49 %",
+            ),
+        ),
+        ("49%", 0.2, None),
+    ] {
+        let plan = plan(&format!("{{ slices = 2, other_load = \"{bound}\" }}"));
+        let side = || Fake { steal: vec![steal], ..usual() };
+        let (mut worlds, _) = worlds(side(), side());
+        let result = run(&mut worlds, &plan, 1, None).await;
+        assert_eq!(result.complaint().as_deref(), reason);
+        assert_eq!(result.slices.len(), if reason.is_some() { 1 } else { 4 });
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_measured_slice_in_which_the_hypervisor_took_too_much_ends_the_pair() {
     // Two phases a slice; the warm-up slice of each side may be disturbed.
     let steal = |of: &[f64]| Fake { steal: of.to_vec(), ..usual() };

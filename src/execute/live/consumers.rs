@@ -1,6 +1,7 @@
 //! The consumers of a turn's slots: connected while the turn is built, read at the edges of windows, ended when it
 //! settles.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -96,6 +97,14 @@ impl SlotConsumer {
         }
     }
 
+    /// Where it says what went wrong, if that is a file.
+    pub(super) fn log(&self) -> Option<PathBuf> {
+        match self {
+            SlotConsumer::Own(_) => None,
+            SlotConsumer::Program { log, .. } => Some(log.clone()),
+        }
+    }
+
     /// Why it has ended although nobody asked it to; `None` while it works.
     async fn ended(&mut self, slot: &str) -> Option<String> {
         match self {
@@ -115,7 +124,7 @@ impl SlotConsumer {
 }
 
 /// The end of a program's log, on one line.
-fn tail(path: &std::path::Path) -> String {
+pub(super) fn tail(path: &std::path::Path) -> String {
     log::since(path, 0).0.lines().rev().take(3).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("; ")
 }
 

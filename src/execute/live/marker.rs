@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
 
-use super::consumers::Arriving;
+use super::consumers::{Arriving, tail};
 use super::node::rows;
 use super::{HEALTH_INTERVAL, Live};
 use crate::execute::world::{Failure, Running};
@@ -89,7 +89,9 @@ impl Live<'_> {
                 Some(receiver) => receiver,
                 None => self.position_of(&slot)?,
             };
-            arriving.push((slot, receiver));
+            // A program that fails says why before its output ends.
+            let log = self.consumer(&slot)?.log();
+            arriving.push((slot, receiver, log));
         }
         let ended = self.ended.clone();
         let health = self.health();
@@ -106,12 +108,17 @@ impl Live<'_> {
                 Ok::<_, Failure>(())
             };
             let received = async {
-                for (slot, receiver) in arriving {
+                for (slot, receiver, log) in arriving {
                     let arrival = match receiver.await {
                         Ok(arrival) => arrival.map_err(|error| error.to_string()),
                         Err(_) => Err("its consumer has gone".to_owned()),
                     };
+                    let told = |why: String| {
+                        let words = log.map(|log| tail(&log)).filter(|words| !words.is_empty());
+                        words.map_or(why.clone(), |words| format!("{why}; {words}"))
+                    };
                     let arrival = arrival
+                        .map_err(told)
                         .map_err(|why| Failure::new(format!("slot `{slot}`: the marker did not come: {why}")))?;
                     ended.borrow_mut().received.insert(slot, arrival.at);
                 }

@@ -1,4 +1,4 @@
-//! Bars by the values of an axis: medians as lengths, rounds as dots, intervals as whiskers.
+//! Bars by the values of an axis: medians or means as lengths, rounds as dots, intervals as whiskers.
 
 use super::canvas::{Anchor, Area, Canvas};
 use super::data::{Bar, Bars, Chart};
@@ -239,7 +239,8 @@ impl Layout<'_> {
         }
         if !bar.rounds().is_empty() {
             let rounds: Vec<String> = bar.rounds().iter().map(|round| full(*round)).collect();
-            out += &format!("; rounds {}", rounds.join(", "));
+            let each = if self.bars.dot.is_empty() { "rounds" } else { "each" };
+            out += &format!("; {each} {}", rounds.join(", "));
         }
         if let Some(published) = bar.published() {
             out += &format!("; published {}", full(published));

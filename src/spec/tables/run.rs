@@ -47,6 +47,9 @@ pub(in crate::spec) struct RawPaired {
     /// The most that the hypervisor may take of the cores in a slice, such as "5%": a pair in which it takes more ends there,
     /// counts nowhere, and another is run in its place, until four times `max` have been begun. Default: no bound.
     steal: Option<At<Bound>>,
+    /// The most that other processes, and the kernel's own work, may use of the cores in a slice, such as "15%"; what is then
+    /// done is as for `steal`. Default: no bound.
+    other_load: Option<At<Bound>>,
     /// Half width of the interval at which enough pairs are there, such as "± 1%". Default "± 1%".
     until: Option<At<Bound>>,
 }
@@ -135,6 +138,8 @@ pub struct Paired {
     pub rest: Chosen<Duration>,
     /// The most of the cores, as a share, that the hypervisor may take in a slice.
     pub steal: Option<Chosen<f64>>,
+    /// The most of the cores, as a share, that other processes may use in a slice.
+    pub other_load: Option<Chosen<f64>>,
     /// Half width of the interval, as a share, at which no further pair is needed.
     pub until: Chosen<f64>,
 }
@@ -148,6 +153,7 @@ impl Default for Paired {
             warm_up: Chosen::default_of(Duration::ZERO),
             rest: Chosen::default_of(Duration::ZERO),
             steal: None,
+            other_load: None,
             until: Chosen::default_of(0.01),
         }
     }
@@ -208,6 +214,7 @@ fn paired(raw: Option<&At<RawPaired>>, scope: &mut Scope<'_, '_>) -> Paired {
         out.until = until;
     }
     out.steal = raw.steal.as_ref().and_then(&mut read);
+    out.other_load = raw.other_load.as_ref().and_then(&mut read);
     own.as_slice().iter().for_each(|issue| scope.tell(issue.clone()));
     out
 }
